@@ -1,0 +1,120 @@
+# gdsim: build, run, test. Everything generated goes under out/.
+#
+#   make run      install what is missing, build, print the worked table
+#   make test     install what is missing, build, run every test
+#   MODE=release|debug|asan|tsan|cov   CC=gcc|clang   V=1 shows the commands
+
+MODE   ?= release
+PREFIX ?= /usr/local
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+V ?= 0
+Q := $(if $(filter 0,$(V)),@,)
+
+BUILD := out/build/$(notdir $(CC))-$(MODE)
+BIN   := out/bin
+ifneq ($(MODE)-$(notdir $(CC)),release-gcc)
+BIN   := $(BUILD)/bin
+endif
+
+# ---- tool chain ------------------------------------------------------------------------------
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wstrict-prototypes \
+        -Wmissing-prototypes -Wvla -Wformat=2 -Wundef -Wcast-qual -Wwrite-strings -Werror
+OPT_release := -O2 -g
+OPT_debug   := -O0 -g
+OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_tsan    := -O1 -g -fsanitize=thread
+OPT_cov     := -O0 -g --coverage
+# -ffp-contract=off: the same bits from gcc and clang, with and without FMA units.
+CFLAGS_ALL = -std=c17 -D_POSIX_C_SOURCE=200809L -ffp-contract=off $(OPT_$(MODE)) $(WARN) -I. \
+             $(PKG_CFLAGS) -MMD -MP $(CFLAGS)
+PKGS := gsl yaml-0.1 lua5.4 jansson
+PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
+PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lcsv -lm -lpthread
+
+# ---- sources: a new file in one of these folders is picked up by itself ------------------------
+LIB_SRC := $(sort $(wildcard models/*.c sim/core/*.c sim/load/*.c sim/script/*.c sim/study/*.c \
+                             sim/report/*.c))
+CLI_SRC := $(sort $(wildcard sim/cli/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+HELP_SRC := $(sort $(wildcard tests/unit/help_*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/%.o)
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
+
+.PHONY: all run test unit deps asan bench format format-check headers-check install clean help
+.DEFAULT_GOAL := all
+.SECONDARY:
+
+all: $(BIN)/gdsim
+
+run: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(BIN)/gdsim run scenarios/worked-table.yaml
+
+test: deps
+	$(Q)$(MAKE) --no-print-directory unit all
+	$(Q)GDSIM=$(BIN)/gdsim BUILD=$(BUILD) tests/run.sh
+
+unit: $(UNIT_BIN)
+
+# Sanitizers: the whole test run, built with address and undefined-behaviour checks.
+asan: deps
+	$(Q)$(MAKE) --no-print-directory test MODE=asan
+
+# ---- packages: asks the package manager nothing when all are there -----------------------------
+DEB_PKGS := gcc make pkg-config libc6-dev libgsl-dev libyaml-dev liblua5.4-dev libcsv-dev \
+            libjansson-dev libcmocka-dev
+DEB_DEV_PKGS := clang clang-format libclang-rt-14-dev valgrind
+deps:
+	$(Q)tests/deps.sh $(DEB_PKGS)
+deps-dev:
+	$(Q)tests/deps.sh $(DEB_PKGS) $(DEB_DEV_PKGS)
+
+# ---- compile and link --------------------------------------------------------------------------
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(if $(filter 0,$(V)),@echo "  CC   $<",)
+	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+$(BUILD)/libgdsim.a: $(LIB_OBJ)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BIN)/gdsim: $(CLI_OBJ) $(BUILD)/libgdsim.a
+	@mkdir -p $(@D)
+	$(if $(filter 0,$(V)),@echo "  LINK $@",)
+	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELP_OBJ) $(BUILD)/libgdsim.a
+	@mkdir -p $(@D)
+	$(if $(filter 0,$(V)),@echo "  LINK $@",)
+	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
+
+# ---- upkeep --------------------------------------------------------------------------------------
+format: deps-dev
+	$(Q)clang-format -i $(ALL_C)
+format-check: deps-dev
+	$(Q)clang-format --dry-run -Werror $(ALL_C) && echo "format: ok"
+headers-check:
+	$(Q)set -e; for h in $(filter %.h,$(ALL_C)); do \
+	    $(CC) $(CFLAGS_ALL) -MF /dev/null -fsyntax-only -x c $$h; done; echo "headers: ok"
+
+bench: deps-dev
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)GDSIM=$(BIN)/gdsim tests/bench/run.sh
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gdsim
+	install -m 755 $(BIN)/gdsim $(DESTDIR)$(PREFIX)/bin/gdsim
+	cp -R models/catalog lua scenarios $(DESTDIR)$(PREFIX)/share/gdsim/
+
+clean:
+	rm -rf out/build out/bin
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)
