@@ -27,7 +27,7 @@ OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 OPT_tsan    := -O1 -g -fsanitize=thread
 OPT_cov     := -O0 -g --coverage
 # -ffp-contract=off: the same bits from gcc and clang, with and without FMA units.
-CFLAGS_ALL = -std=c17 -D_POSIX_C_SOURCE=200809L -ffp-contract=off $(OPT_$(MODE)) $(WARN) -I. \
+CFLAGS_ALL = -std=c17 -D_XOPEN_SOURCE=700 -ffp-contract=off $(OPT_$(MODE)) $(WARN) -I. \
              $(PKG_CFLAGS) -MMD -MP $(CFLAGS)
 PKGS := gsl yaml-0.1 lua5.4 jansson
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))

@@ -1,0 +1,77 @@
+/* cli.h: what the commands share: exit codes, options, error printing, and running a scenario. */
+#ifndef GDSIM_CLI_CLI_H
+#define GDSIM_CLI_CLI_H
+
+#include <argp.h>
+
+#include "sim/load/scenario.h"
+#include "sim/report/results.h"
+
+enum exit_code { EXIT_FINE = 0, EXIT_RUN_FAILED = 1, EXIT_BAD_INPUT = 2 };
+
+#define CLI_MAX_SET 256
+
+/* Options that every command with a scenario takes. */
+struct options {
+    const char *file;
+    const char *set[CLI_MAX_SET];
+    size_t set_count;
+    const char *sizes;
+    const char *accounting;
+    const char *algorithm;
+    const char *mechanism;
+    const char *format;
+    const char *output;
+};
+
+/* A child parser for argp: --set, --sizes, --accounting, --algorithm, --mechanism, --format, -o.
+ * Its input is a struct options. */
+extern const struct argp options_argp;
+
+/* Where models/catalog and lua are: $GDSIM_ROOT, beside the program, or installed. NULL with a
+ * message printed when nowhere. */
+const char *cli_root(void);
+
+/* Print to stderr; returns the exit code that fits. */
+int cli_fail(const struct error *error);
+int cli_fail_scenario(const struct scenario *scenario, enum status status);
+
+/* Read the scenario that the options name and lay the options on it. On failure everything is
+ * printed and freed, and the exit code returned; 0 is success. */
+int cli_load(const struct options *options, struct scenario *ret_scenario);
+
+/* Print `text` to -o (default: stdout). */
+int cli_write(const struct options *options, const struct text *text);
+
+/* The plan of a script for so many ranks; messages of print() go to stderr. */
+enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t root,
+                     struct plan *ret_plan, struct error *error);
+
+/* ---- experiment: the plans and routes of a scenario, and runs of them ----------------------- */
+
+struct experiment {
+    const struct scenario *scenario;
+    struct plan plans[SCENARIO_MAX_MECHANISMS];
+    struct routes routes[SCENARIO_MAX_MECHANISMS];
+    struct result_column columns[SCENARIO_MAX_MECHANISMS];
+    size_t count;
+};
+
+/* Load the scripts of all mechanisms. `algorithm` overrides the scenario's; may be NULL. */
+enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
+                            const char *algorithm, struct error *error);
+void experiment_close(struct experiment *experiment);
+
+/* Run every mechanism at every size. *ret is for experiment_free_results. */
+enum status experiment_run(struct experiment *experiment, enum accounting accounting,
+                           struct results *ret_results, struct error *error);
+void experiment_free_results(struct results *results);
+
+/* ---- commands: argc, argv from the command's name on; return the exit code ------------------ */
+
+int cmd_run(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+
+#endif

@@ -1,0 +1,91 @@
+/* cmd_explain.c: gdsim explain: the working of one cell. */
+#include <stdio.h>
+
+#include "sim/cli/cli.h"
+#include "sim/report/explain.h"
+
+static const char doc[] =
+    "Show the working of one cell: each step with formula and numbers, the sums, the bytes of "
+    "each resource, what limits, and where every parameter came from.\v"
+    "Example:\n"
+    "  gdsim explain scenarios/worked-table.yaml --sizes '1 MB' --mechanism gdr\n";
+
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+/* --size reads better than --sizes for one cell. */
+static const struct argp_option option_table[] = {
+    {"size", 'z', "SIZE", 0, "the message size (default: the scenario's first)", 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = options;
+        return 0;
+    case 'z':
+        options->sizes = arg;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static enum status explain(struct experiment *experiment, struct text *text, struct error *error)
+{
+    struct ledger serial, pipelined;
+    struct engine_job job = {.plan = &experiment->plans[0],
+                             .routes = &experiment->routes[0],
+                             .size_B = experiment->scenario->sizes_B[0],
+                             .accounting = ACCOUNTING_SERIAL,
+                             .trace = true};
+    enum status status = engine_run(&job, &serial, error);
+    if (status)
+        return status;
+    job.accounting = ACCOUNTING_PIPELINED;
+    status = engine_run(&job, &pipelined, error);
+    if (!status) {
+        struct explain_cell cell = {.machine = &experiment->scenario->machine,
+                                    .column = &experiment->columns[0],
+                                    .routes = &experiment->routes[0],
+                                    .size_B = job.size_B,
+                                    .serial = &serial,
+                                    .pipelined = &pipelined};
+        status = explain_write(text, &cell, error);
+        ledger_free(&pipelined);
+    }
+    ledger_free(&serial);
+    if (!status)
+        explain_write_parameters(text, &experiment->scenario->machine);
+    return status;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+    struct options options = {0};
+    struct scenario scenario;
+    struct experiment experiment;
+    struct text text = {0};
+    struct error error;
+    const struct argp argp = {.options = option_table,
+                              .parser = parse,
+                              .args_doc = "SCENARIO.yaml",
+                              .doc = doc,
+                              .children = children};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    int code = cli_load(&options, &scenario);
+    if (code)
+        return code;
+    if (scenario.size_count == 0)
+        code = cli_fail(&(struct error){.status = STATUS_INPUT, .message = "give --size"});
+    else if (experiment_open(&experiment, &scenario, options.algorithm, &error))
+        code = cli_fail(&error);
+    else {
+        code = explain(&experiment, &text, &error) ? cli_fail(&error) : cli_write(&options, &text);
+        experiment_close(&experiment);
+    }
+    text_free(&text);
+    scenario_free(&scenario);
+    return code;
+}

@@ -1,0 +1,129 @@
+/* cmd_list.c: gdsim list: what there is, from the tables themselves. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/registry.h"
+#include "sim/cli/cli.h"
+#include "sim/core/units.h"
+
+static const char doc[] = "List what gdsim knows.\v"
+                          "Examples:\n"
+                          "  gdsim list mechanisms\n"
+                          "  gdsim list params      the schema page of scenarios/README.md\n";
+
+static int list_mechanisms(void)
+{
+    for (size_t i = 0; i < mechanism_count; i++)
+        printf("%-10s %s%s%s%s\n", mechanism_table[i].name, mechanism_table[i].summary,
+               mechanism_table[i].algorithm ? " (brings lua/" : "",
+               mechanism_table[i].algorithm ? mechanism_table[i].algorithm : "",
+               mechanism_table[i].algorithm ? ".lua)" : "");
+    return EXIT_FINE;
+}
+
+static int list_models(void)
+{
+    for (size_t i = 0; i < model_registry_count; i++)
+        printf("%-10s %s\n           %s\n           source: %s\n", model_registry[i].name,
+               model_registry[i].summary, model_registry[i].equation, model_registry[i].source);
+    return EXIT_FINE;
+}
+
+static int list_params(void)
+{
+    static const char *const expects[] = {
+        [DIM_COUNT] = "whole number", [DIM_NUMBER] = "number",      [DIM_FRACTION] = "0.85 or 85 %",
+        [DIM_TIME] = "time, 6 us",    [DIM_BYTES] = "size, 64 MiB", [DIM_RATE] = "rate, 25 GB/s",
+        [DIM_BOOL] = "yes or no",
+    };
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        enum param_id first;
+        size_t count;
+        param_range((enum param_kind)kind, &first, &count);
+        printf("\n### %s\n\n| key | takes | range | default | meaning | source of the default |\n"
+               "|---|---|---|---|---|---|\n",
+               param_kind_name((enum param_kind)kind));
+        for (size_t i = 0; i < count; i++) {
+            const struct param_info *info = param_info((enum param_id)(first + i));
+            char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX], value[UNITS_TEXT_MAX];
+            printf("| `%s` | %s | %s to %s | %s | %s | %s |\n", info->name,
+                   expects[info->dimension],
+                   units_format(info->minimum, info->dimension, low, sizeof low),
+                   units_format(info->maximum, info->dimension, high, sizeof high),
+                   isnan(info->fallback)
+                       ? "must be given"
+                       : units_format(info->fallback, info->dimension, value, sizeof value),
+                   info->help, info->source);
+        }
+    }
+    return EXIT_FINE;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_algorithms(void)
+{
+    const char *root = cli_root();
+    char path[4096];
+    char *names[256];
+    size_t count = 0;
+    if (!root)
+        return EXIT_RUN_FAILED;
+    snprintf(path, sizeof path, "%s/lua", root);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return EXIT_RUN_FAILED;
+    for (struct dirent *entry; count < 256 && (entry = readdir(directory));) {
+        char *dot = strrchr(entry->d_name, '.');
+        if (dot && strcmp(dot, ".lua") == 0)
+            names[count++] = strdup(entry->d_name);
+    }
+    closedir(directory);
+    qsort(names, count, sizeof names[0], by_name);
+    for (size_t i = 0; i < count; i++) {
+        printf("%.*s\n", (int)strlen(names[i]) - 4, names[i]);
+        free(names[i]);
+    }
+    return EXIT_FINE;
+}
+
+static const struct {
+    const char *name;
+    int (*list)(void);
+} subjects[] = {{"mechanisms", list_mechanisms},
+                {"models", list_models},
+                {"params", list_params},
+                {"algorithms", list_algorithms}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    const char **subject = state->input;
+    if (key == ARGP_KEY_ARG && !*subject) {
+        *subject = arg;
+        return 0;
+    }
+    if (key == ARGP_KEY_END && !*subject)
+        argp_error(state, "list what? mechanisms, models, params or algorithms");
+    return ARGP_ERR_UNKNOWN;
+}
+
+int cmd_list(int argc, char **argv)
+{
+    const char *subject = NULL;
+    const struct argp argp = {
+        .parser = parse, .args_doc = "mechanisms|models|params|algorithms", .doc = doc};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &subject);
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
+        if (strcmp(subjects[i].name, subject) == 0)
+            return subjects[i].list();
+    fprintf(stderr, "gdsim list: \"%s\" is not one of mechanisms, models, params, algorithms\n",
+            subject);
+    return EXIT_BAD_INPUT;
+}

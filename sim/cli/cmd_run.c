@@ -1,0 +1,144 @@
+/* cmd_run.c: gdsim run: load, plan, run, report. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/report/comparison.h"
+#include "sim/report/crossings.h"
+#include "sim/report/tidy.h"
+
+static const char doc[] =
+    "Run a scenario and print its result.\v"
+    "Examples:\n"
+    "  gdsim run scenarios/worked-table.yaml\n"
+    "  gdsim run scenarios/worked-table.yaml --set nodes=16 --sizes '1 MB,1 GB'\n"
+    "  gdsim run scenarios/worked-table.yaml --format csv -o out/table.csv\n";
+
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT)
+        return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+static enum status write_grid(const struct options *options, const struct grid *grid,
+                              struct text *text, struct error *error)
+{
+    const char *format = options->format ? options->format : "table";
+    if (strcmp(format, "csv") == 0)
+        return grid_write_csv(grid, text, error);
+    if (strcmp(format, "json") == 0)
+        return grid_write_json(grid, text, error);
+    return grid_write_table(grid, text, error);
+}
+
+/* The comparison for people: the serial table, and the pipelined one beside it; only one of them
+ * when an accounting was asked for. */
+static enum status write_comparison(const struct options *options, struct experiment *experiment,
+                                    struct text *text, struct error *error)
+{
+    struct results first, second;
+    enum accounting accounting = experiment->scenario->accounting;
+    enum status status = experiment_run(experiment, accounting, &first, error);
+    if (status)
+        return status;
+    if (accounting == ACCOUNTING_PIPELINED) {
+        comparison_write_pipelined(text, &first);
+    } else {
+        comparison_write_serial(text, &first);
+        if (!options->accounting) {
+            status = experiment_run(experiment, ACCOUNTING_PIPELINED, &second, error);
+            if (!status) {
+                comparison_write_beside(text, &first, &second);
+                experiment_free_results(&second);
+            }
+        }
+    }
+    experiment_free_results(&first);
+    return status;
+}
+
+/* One row a point. A comparison's rows hold both accountings, as its table does. */
+static enum status write_tidy(const struct options *options, struct experiment *experiment,
+                              struct text *text, struct error *error)
+{
+    const struct scenario *scenario = experiment->scenario;
+    struct grid *grid = tidy_new();
+    struct results results;
+    bool both = scenario->report == REPORT_COMPARISON && !options->accounting &&
+                scenario->accounting == ACCOUNTING_SERIAL;
+    enum status status = experiment_run(experiment, scenario->accounting, &results, error);
+    if (!status) {
+        tidy_add(grid, &results);
+        experiment_free_results(&results);
+    }
+    if (!status && both) {
+        status = experiment_run(experiment, ACCOUNTING_PIPELINED, &results, error);
+        if (!status) {
+            tidy_add(grid, &results);
+            experiment_free_results(&results);
+        }
+    }
+    if (!status)
+        status = write_grid(options, grid, text, error);
+    grid_free(grid);
+    return status;
+}
+
+static enum status write_crossings(const struct options *options, const struct scenario *scenario,
+                                   struct text *text, struct error *error)
+{
+    struct grid *grid;
+    enum status status = crossings_grid(&scenario->machine, scenario->mechanisms,
+                                        scenario->mechanism_count, &grid, error);
+    if (status)
+        return status;
+    status = write_grid(options, grid, text, error);
+    grid_free(grid);
+    return status;
+}
+
+static enum status run(const struct options *options, const struct scenario *scenario,
+                       struct text *text, struct error *error)
+{
+    bool table = !options->format || strcmp(options->format, "table") == 0;
+    if (table && scenario->title)
+        text_printf(text, "# %s\n", scenario->title);
+    if (table && scenario->report != REPORT_CROSSINGS)
+        text_printf(text, "# %s accounting, %u ranks\n", accounting_name(scenario->accounting),
+                    machine_ranks(&scenario->machine));
+    if (scenario->report == REPORT_CROSSINGS)
+        return write_crossings(options, scenario, text, error);
+    struct experiment experiment;
+    enum status status = experiment_open(&experiment, scenario, options->algorithm, error);
+    if (status)
+        return status;
+    status = table && scenario->report == REPORT_COMPARISON
+                 ? write_comparison(options, &experiment, text, error)
+                 : write_tidy(options, &experiment, text, error);
+    experiment_close(&experiment);
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct options options = {0};
+    struct scenario scenario;
+    struct text text = {0};
+    struct error error;
+    const struct argp argp = {
+        .parser = parse, .args_doc = "SCENARIO.yaml", .doc = doc, .children = children};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    int code = cli_load(&options, &scenario);
+    if (code)
+        return code;
+    code = run(&options, &scenario, &text, &error) ? cli_fail(&error) : cli_write(&options, &text);
+    text_free(&text);
+    scenario_free(&scenario);
+    return code;
+}

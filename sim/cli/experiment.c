@@ -1,0 +1,109 @@
+/* experiment.c: from a scenario to plans, routes and runs. See cli.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+static enum status load_column(struct experiment *experiment, const char *algorithm,
+                               const struct mechanism *mechanism, struct error *error)
+{
+    const struct scenario *scenario = experiment->scenario;
+    const struct machine *machine = &scenario->machine;
+    struct plan *plan = &experiment->plans[experiment->count];
+    struct routes *routes = &experiment->routes[experiment->count];
+    char *path;
+    const char *root = cli_root();
+    /* What the mechanism brings along wins over what the scenario says for all, not over what was
+     * asked for on the command line. */
+    const char *name = algorithm              ? algorithm
+                       : mechanism->algorithm ? mechanism->algorithm
+                       : scenario->algorithm  ? scenario->algorithm
+                                              : "ring";
+    enum status status = root ? scenario_script_path(scenario, root, name, &path, error)
+                              : error_set(error, STATUS_FAILED, "cannot find the algorithms");
+    if (status)
+        return status;
+    status = cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.gpu_count,
+                      scenario->root_rank, plan, error);
+    if (!status && plan->collective != scenario->collective) {
+        status =
+            error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,
+                      collective_name(plan->collective), collective_name(scenario->collective));
+        plan_free(plan);
+    }
+    free(path);
+    if (status)
+        return status;
+    status = routes_init(routes, machine, mechanism, error);
+    if (status) {
+        plan_free(plan);
+        return status;
+    }
+    experiment->columns[experiment->count++] = (struct result_column){mechanism, plan, routes};
+    return STATUS_OK;
+}
+
+enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
+                            const char *algorithm, struct error *error)
+{
+    memset(experiment, 0, sizeof *experiment);
+    experiment->scenario = scenario;
+    for (size_t i = 0; i < scenario->mechanism_count; i++) {
+        enum status status = load_column(experiment, algorithm, scenario->mechanisms[i], error);
+        if (status) {
+            experiment_close(experiment);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+void experiment_close(struct experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->count; i++) {
+        plan_free(&experiment->plans[i]);
+        routes_free(&experiment->routes[i]);
+    }
+    experiment->count = 0;
+}
+
+enum status experiment_run(struct experiment *experiment, enum accounting accounting,
+                           struct results *ret_results, struct error *error)
+{
+    const struct scenario *scenario = experiment->scenario;
+    size_t count = scenario->size_count * experiment->count;
+    struct ledger *ledgers = calloc(count ? count : 1, sizeof *ledgers);
+    enum status status = ledgers ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
+    *ret_results = (struct results){.machine = &scenario->machine,
+                                    .accounting = accounting,
+                                    .columns = experiment->columns,
+                                    .column_count = experiment->count,
+                                    .sizes_B = scenario->sizes_B,
+                                    .size_count = scenario->size_count,
+                                    .ledgers = ledgers};
+    for (size_t i = 0; i < count && !status; i++) {
+        size_t column = i % experiment->count;
+        struct engine_job job = {.plan = &experiment->plans[column],
+                                 .routes = &experiment->routes[column],
+                                 .size_B = scenario->sizes_B[i / experiment->count],
+                                 .accounting = accounting,
+                                 .trace = true};
+        status = engine_run(&job, &ledgers[i], error);
+        if (status && error && error->line && !error->file[0])
+            snprintf(error->file, sizeof error->file, "%s.lua", job.plan->name);
+    }
+    if (status)
+        experiment_free_results(ret_results);
+    return status;
+}
+
+void experiment_free_results(struct results *results)
+{
+    /* The results own the ledgers; readers only see them const. */
+    struct ledger *ledgers = (struct ledger *)(uintptr_t)results->ledgers;
+    for (size_t i = 0; ledgers && i < results->size_count * results->column_count; i++)
+        ledger_free(&ledgers[i]);
+    free(ledgers);
+    results->ledgers = NULL;
+}

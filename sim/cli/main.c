@@ -1,0 +1,53 @@
+/* main.c: the table of commands. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"run", cmd_run, "run a scenario and print its table, CSV or JSON"},
+    {"explain", cmd_explain, "show the working of one cell, so that it can be redone by hand"},
+    {"verify", cmd_verify, "prove that an algorithm script is right, or name what is wrong"},
+    {"list", cmd_list, "list mechanisms, models, parameters or algorithms"},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void usage(FILE *to)
+{
+    fprintf(to, "Usage: gdsim COMMAND [ARGUMENTS]\n"
+                "What does GPU data movement cost, and which path does it take?\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\n  gdsim run scenarios/worked-table.yaml\n"
+                "  gdsim COMMAND --help    options, defaults and an example\n");
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, ""); /* names may be UTF-8; numbers stay in the C locale */
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_BAD_INPUT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return EXIT_FINE;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].name;
+    const char *near = diag_suggest(argv[1], names, COMMAND_COUNT);
+    fprintf(stderr, "gdsim: unknown command \"%s\"", argv[1]);
+    if (near)
+        fprintf(stderr, "; did you mean \"%s\"?", near);
+    fprintf(stderr, "\nTry gdsim --help.\n");
+    return EXIT_BAD_INPUT;
+}

@@ -1,0 +1,46 @@
+/* engine.h: run a plan on a machine and account for every picosecond and byte.
+ *
+ * Time is a signed 64-bit count of picoseconds; each duration is rounded to it once. One event per
+ * slice and stage. A slice's stage starts when it is asked for and every resource it uses is
+ * free, in the order of the asking; it then keeps each resource busy for its own service time.
+ *
+ * serial:    one slice per transfer, and every crossing and wire pass is a stage of its own: the
+ *            textbook's sum. A rank starts its next operation when its last one has arrived.
+ * pipelined: transfers are cut into equal slices of at most engine.slice bytes, engine.window of
+ *            them on their way per rank and lane; stages are cut through.
+ *
+ * Exact closed forms, which tests hold the engine to:
+ *   serial      t = sum over crossings and wire passes of c/B + latencies + handoffs
+ *   pipelined   t = sum_j (a_j + c/B_j) + (K-1) max_j b_j      K slices of c bytes over stages j;
+ *               b_j = a_j + c/B_j when the handoff's thread waits for its stage (blocking),
+ *               max(a_j, c/B_j) when it does not
+ */
+#ifndef GDSIM_CORE_ENGINE_H
+#define GDSIM_CORE_ENGINE_H
+
+#include "sim/core/ledger.h"
+#include "sim/core/plan.h"
+
+enum accounting { ACCOUNTING_SERIAL, ACCOUNTING_PIPELINED };
+
+#define ENGINE_MAX_TIME_PS ((int64_t)1 << 62)
+
+struct engine_job {
+    const struct plan *plan;
+    struct routes *routes; /* of the machine and mechanism; filled as needed */
+    double size_B;         /* S */
+    enum accounting accounting;
+    bool trace; /* attribute the critical path (the engine leaves it out of runs too large) */
+};
+
+const char *accounting_name(enum accounting accounting);
+
+/* Run to the end. *ret_ledger is for ledger_free. STATUS_INPUT: the plan or the mechanism cannot
+ * be run on this machine; STATUS_FAILED: the plan waits for ever. */
+enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger,
+                       struct error *error);
+
+/* Seconds to picoseconds, rounded once. */
+int64_t engine_ps(double seconds);
+
+#endif

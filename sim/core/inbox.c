@@ -1,0 +1,338 @@
+/* inbox.c: see inbox.h. */
+#include "sim/core/inbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "Who sends to me?" for operations whose rule cannot be turned round: every rank is asked once
+ * and the answers are sorted by receiver. Answers that hold for every turn of the loops are kept;
+ * the others until all ranks have passed the step. */
+struct sender_index {
+    uint32_t op;
+    bool every_turn;
+    uint64_t step;
+    uint32_t passed;
+    uint32_t *start; /* ranks + 1 */
+    struct transfer *transfers;
+};
+
+static enum status no_memory(struct error *error)
+{
+    return error_set(error, STATUS_NOMEM, "out of memory");
+}
+
+enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, struct error *error)
+{
+    memset(mailroom, 0, sizeof *mailroom);
+    mailroom->plan = plan;
+    mailroom->inbox = calloc((size_t)plan->ranks + 1, sizeof *mailroom->inbox);
+    if (!mailroom->inbox)
+        return no_memory(error);
+    for (uint32_t i = 0; i <= plan->ranks; i++)
+        plan_first(plan, &mailroom->inbox[i].horizon);
+    return STATUS_OK;
+}
+
+void mailroom_free(struct mailroom *mailroom)
+{
+    if (!mailroom || !mailroom->plan)
+        return;
+    for (uint32_t i = 0; mailroom->inbox && i <= mailroom->plan->ranks; i++) {
+        for (size_t r = 0; r < mailroom->inbox[i].count; r++)
+            free(mailroom->inbox[i].receives[r].missing);
+        free(mailroom->inbox[i].receives);
+    }
+    for (size_t i = 0; i < mailroom->index_count; i++) {
+        free(mailroom->index[i].start);
+        free(mailroom->index[i].transfers);
+    }
+    free(mailroom->index);
+    free(mailroom->inbox);
+    memset(mailroom, 0, sizeof *mailroom);
+}
+
+/* ---- who sends to me ----------------------------------------------------------------------------
+ */
+
+static bool same_every_turn(const struct plan_op *op)
+{
+    return !op->count.uses_loops &&
+           (op->edge_count > 0 || (!op->to.uses_loops && !op->chunk.uses_loops &&
+                                   (!op->conditional || !op->where.uses_loops)));
+}
+
+/* Fill an index in two passes: count by receiver, then place. */
+static enum status index_fill(const struct plan *plan, const struct plan_op *op,
+                              const struct plan_cursor *cursor, struct sender_index *index,
+                              struct error *error)
+{
+    struct transfer transfer;
+    uint32_t total = 0;
+    index->start = calloc((size_t)plan->ranks + 2, sizeof *index->start);
+    if (!index->start)
+        return no_memory(error);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t rank = 0; rank < plan->ranks; rank++)
+            for (uint32_t i = 0;; i++) {
+                int found = plan_transfer(plan, op, cursor, rank, i, &transfer, error);
+                if (found < 0)
+                    return STATUS_INPUT;
+                if (found == 0)
+                    break;
+                if (pass == 0)
+                    index->start[transfer.to + 2]++;
+                else
+                    index->transfers[index->start[transfer.to + 1]++] = transfer;
+                total += pass == 0;
+            }
+        if (pass == 1)
+            break;
+        for (uint32_t rank = 0; rank < plan->ranks; rank++)
+            index->start[rank + 2] += index->start[rank + 1];
+        index->transfers = malloc((total ? total : 1) * sizeof *index->transfers);
+        if (!index->transfers)
+            return no_memory(error);
+    }
+    return STATUS_OK;
+}
+
+static struct sender_index *index_get(struct mailroom *mailroom, uint32_t op,
+                                      const struct plan_cursor *cursor, struct error *error)
+{
+    const struct plan_op *operation = &mailroom->plan->ops[op];
+    bool every_turn = same_every_turn(operation);
+    for (size_t i = 0; i < mailroom->index_count; i++) {
+        struct sender_index *index = &mailroom->index[i];
+        if (index->op == op && (every_turn || index->step == cursor->step))
+            return index;
+    }
+    struct sender_index *grown =
+        realloc(mailroom->index, (mailroom->index_count + 1) * sizeof *grown);
+    if (!grown) {
+        no_memory(error);
+        return NULL;
+    }
+    mailroom->index = grown;
+    struct sender_index *index = &grown[mailroom->index_count];
+    *index = (struct sender_index){.op = op, .every_turn = every_turn, .step = cursor->step};
+    mailroom->index_count++;
+    return index_fill(mailroom->plan, operation, cursor, index, error) ? NULL : index;
+}
+
+/* A rank has looked at this index; when all have, one that is good for one step only goes. */
+static void index_pass(struct mailroom *mailroom, struct sender_index *index)
+{
+    if (index->every_turn || ++index->passed < mailroom->plan->ranks)
+        return;
+    free(index->start);
+    free(index->transfers);
+    *index = mailroom->index[--mailroom->index_count];
+}
+
+/* ---- receives
+ * ------------------------------------------------------------------------------------ */
+
+static struct receive *find(struct inbox *inbox, uint64_t step, uint32_t op, uint32_t from,
+                            uint32_t edge)
+{
+    for (size_t i = 0; i < inbox->count; i++) {
+        struct receive *r = &inbox->receives[i];
+        if (r->step == step && r->op == op && r->from == from && r->edge == edge)
+            return r;
+    }
+    return NULL;
+}
+
+static struct receive *append(struct inbox *inbox, struct error *error)
+{
+    if (inbox->count == inbox->capacity) {
+        size_t capacity = inbox->capacity ? 2 * inbox->capacity : 4;
+        struct receive *grown = realloc(inbox->receives, capacity * sizeof *grown);
+        if (!grown) {
+            no_memory(error);
+            return NULL;
+        }
+        inbox->receives = grown;
+        inbox->capacity = capacity;
+    }
+    struct receive *receive = &inbox->receives[inbox->count++];
+    memset(receive, 0, sizeof *receive);
+    return receive;
+}
+
+static void drop_if_done(struct inbox *inbox, struct receive *receive)
+{
+    if (!receive->expected || receive->slices == 0 || receive->arrived < receive->slices)
+        return;
+    free(receive->missing);
+    *receive = inbox->receives[--inbox->count];
+}
+
+static struct receive *record(struct mailroom *mailroom, struct inbox *inbox,
+                              const struct transfer *transfer, uint64_t step, struct error *error)
+{
+    uint32_t op = (uint32_t)(transfer->op - mailroom->plan->ops);
+    uint32_t from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from;
+    struct receive *receive = find(inbox, step, op, from, transfer->edge);
+    if (receive)
+        return receive;
+    receive = append(inbox, error);
+    if (!receive)
+        return NULL;
+    receive->step = step;
+    receive->op = op;
+    receive->from = from;
+    receive->edge = transfer->edge;
+    receive->chunk = transfer->chunk;
+    receive->count = transfer->count;
+    return receive;
+}
+
+static enum status expect(struct mailroom *mailroom, struct inbox *inbox,
+                          const struct transfer *transfer, uint64_t step, struct error *error)
+{
+    struct receive *receive = record(mailroom, inbox, transfer, step, error);
+    if (!receive)
+        return STATUS_NOMEM;
+    receive->expected = true;
+    receive->senders++;
+    return STATUS_OK;
+}
+
+/* Look through one step for one operation. */
+static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
+                        const struct plan_cursor *cursor, struct error *error)
+{
+    const struct plan *plan = mailroom->plan;
+    const struct plan_op *operation = &plan->ops[op];
+    struct inbox *inbox = &mailroom->inbox[rank];
+    struct transfer transfer;
+    enum status status = STATUS_OK;
+    int found = 0;
+    if (operation->kind == PLAN_UP) {
+        for (uint32_t r = 0; rank == plan->ranks && r < plan->ranks && !status && found >= 0; r++) {
+            found = plan_transfer(plan, operation, cursor, r, 0, &transfer, error);
+            if (found > 0)
+                status = expect(mailroom, inbox, &transfer, cursor->step, error);
+        }
+    } else if (rank == plan->ranks) {
+        return STATUS_OK;
+    } else if (operation->kind == PLAN_DOWN) {
+        found = plan_transfer(plan, operation, cursor, rank, 0, &transfer, error);
+        if (found > 0)
+            status = expect(mailroom, inbox, &transfer, cursor->step, error);
+    } else if (operation->edge_count == 0 && rule_invertible(&operation->to, plan->ranks)) {
+        int64_t from = -1;
+        rule_invert(&operation->to, rank, cursor->loops, plan->ranks, &from);
+        if (from < 0 || from >= plan->ranks)
+            return STATUS_OK;
+        found = plan_transfer(plan, operation, cursor, (uint32_t)from, 0, &transfer, error);
+        if (found > 0 && transfer.to == rank)
+            status = expect(mailroom, inbox, &transfer, cursor->step, error);
+    } else {
+        struct sender_index *index = index_get(mailroom, op, cursor, error);
+        if (!index)
+            return error ? error->status : STATUS_INPUT;
+        for (uint32_t i = index->start[rank]; i < index->start[rank + 1] && !status; i++)
+            status = expect(mailroom, inbox, &index->transfers[i], cursor->step, error);
+        index_pass(mailroom, index);
+    }
+    return found < 0 ? STATUS_INPUT : status;
+}
+
+static enum status look_ahead(struct mailroom *mailroom, uint32_t rank, uint64_t step,
+                              struct error *error)
+{
+    struct inbox *inbox = &mailroom->inbox[rank];
+    while (!inbox->horizon.done && inbox->horizon.step < step) {
+        const struct plan_instruction *in = &mailroom->plan->program[inbox->horizon.at];
+        for (uint32_t i = 0; i < in->op_count; i++) {
+            enum status status = look(mailroom, rank, in->first_op + i, &inbox->horizon, error);
+            if (status)
+                return status;
+        }
+        for (size_t i = inbox->count; i-- > 0;)
+            drop_if_done(inbox, &inbox->receives[i]);
+        plan_next(mailroom->plan, &inbox->horizon);
+    }
+    return STATUS_OK;
+}
+
+/* The switch adds: a slice is there when every member has sent it. */
+static int arrive_at_switch(struct mailroom *mailroom, struct receive *receive, uint32_t slice,
+                            struct error *error)
+{
+    if (!receive->missing) {
+        const struct plan *plan = mailroom->plan;
+        if (!receive->expected) {
+            const uint64_t step = receive->step;
+            const uint32_t op = receive->op;
+            if (look_ahead(mailroom, plan->ranks, step + 1, error))
+                return -1;
+            receive = find(&mailroom->inbox[plan->ranks], step, op, 0, 0);
+        }
+        receive->missing = malloc(receive->slices * sizeof *receive->missing);
+        if (!receive->missing) {
+            no_memory(error);
+            return -1;
+        }
+        for (uint32_t i = 0; i < receive->slices; i++)
+            receive->missing[i] = receive->senders;
+    }
+    const uint32_t before = receive->arrived;
+    receive->missing[slice]--;
+    while (receive->arrived < receive->slices && receive->missing[receive->arrived] == 0)
+        receive->arrived++;
+    return receive->arrived > before;
+}
+
+int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, uint64_t step,
+                    uint32_t slice, uint32_t slices, struct error *error)
+{
+    bool to_switch = transfer->to == TRANSFER_SWITCH;
+    struct inbox *inbox = &mailroom->inbox[to_switch ? mailroom->plan->ranks : transfer->to];
+    struct receive *receive = record(mailroom, inbox, transfer, step, error);
+    if (!receive)
+        return -1;
+    receive->slices = slices;
+    if (to_switch)
+        return arrive_at_switch(mailroom, receive, slice, error);
+    receive->arrived++;
+    drop_if_done(inbox, receive);
+    return 1;
+}
+
+/* How many slices of `receive` must be here before slice `slice` of `transfer` can be read: those
+ * up to the end of the slice, by position in the message. */
+static uint64_t slices_needed(const struct receive *receive, const struct transfer *transfer,
+                              uint32_t slice, uint32_t slices)
+{
+    /* Positions in units of 1/slices of a chunk. */
+    uint64_t end = (uint64_t)transfer->chunk * slices + (uint64_t)transfer->count * (slice + 1u);
+    uint64_t start = end - transfer->count;
+    uint64_t low = (uint64_t)receive->chunk * slices;
+    uint64_t high = low + (uint64_t)receive->count * slices;
+    if (end <= low || start >= high)
+        return 0;
+    if (receive->slices == 0)
+        return 1; /* not begun: certainly not here */
+    uint64_t reach = (end < high ? end : high) - low;
+    uint64_t length = high - low;
+    return (reach * receive->slices + length - 1) / length;
+}
+
+int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
+                   const struct transfer *transfer, uint32_t slice, uint32_t slices,
+                   struct error *error)
+{
+    if (look_ahead(mailroom, rank, cursor->step, error))
+        return -1;
+    const struct inbox *inbox = &mailroom->inbox[rank];
+    for (size_t i = 0; i < inbox->count; i++) {
+        const struct receive *receive = &inbox->receives[i];
+        if (receive->step < cursor->step &&
+            receive->arrived < slices_needed(receive, transfer, slice, slices))
+            return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,52 @@
+/* inbox.h: what a rank has been sent and what it still expects.
+ *
+ * An operation waits for those receives of earlier steps that overlap the chunks it reads. Which
+ * receives there are follows from the plan alone ("who sends to me in step s?"), so each rank's
+ * inbox looks through the plan up to the step it has reached; a sender may run ahead of that.
+ * Receives that are complete are forgotten, so an inbox stays short.
+ */
+#ifndef GDSIM_CORE_INBOX_H
+#define GDSIM_CORE_INBOX_H
+
+#include "sim/core/plan.h"
+
+/* One transfer to this rank, or for the switch all transfers of one operation. */
+struct receive {
+    uint64_t step;
+    uint32_t op, from, edge;
+    uint32_t chunk, count;    /* chunks */
+    uint32_t slices, arrived; /* slices 0 .. arrived-1 are here; slices 0: none seen yet */
+    uint32_t senders;         /* of the switch: all must send a slice before it has arrived */
+    uint32_t *missing;        /* of the switch: senders still to come, by slice */
+    bool expected;            /* the plan has been looked through to here */
+};
+
+struct inbox {
+    struct receive *receives;
+    size_t count, capacity;
+    struct plan_cursor horizon; /* steps before this have been looked through */
+};
+
+struct mailroom {
+    const struct plan *plan;
+    struct inbox *inbox; /* plan->ranks + 1 of them; the last is the switch */
+    struct sender_index *index;
+    size_t index_count;
+};
+
+enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, struct error *error);
+void mailroom_free(struct mailroom *mailroom);
+
+/* Note that slice `slice` of `slices` of a transfer has arrived. Slices of one transfer arrive in
+ * order. Returns 1 when the receiver can read more than before, 0 when the switch still waits for
+ * other members' slices, -1 on error. */
+int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, uint64_t step,
+                    uint32_t slice, uint32_t slices, struct error *error);
+
+/* Whether slice `slice` of `slices` of what `rank` sends in `cursor`'s step can be read: 1 yes,
+ * 0 not yet, -1 error. `rank` = plan->ranks is the switch. */
+int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
+                   const struct transfer *transfer, uint32_t slice, uint32_t slices,
+                   struct error *error);
+
+#endif

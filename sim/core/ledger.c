@@ -1,0 +1,58 @@
+/* ledger.c: see ledger.h. */
+#include "sim/core/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum status ledger_init(struct ledger *ledger, const struct routes *routes, struct error *error)
+{
+    memset(ledger, 0, sizeof *ledger);
+    ledger->resource_count = routes->machine->node.resource_count;
+    ledger->route_count = routes->slot_count;
+    ledger->resources = calloc(ledger->resource_count, sizeof *ledger->resources);
+    ledger->critical = calloc(ledger->resource_count + CATEGORY_COUNT, sizeof *ledger->critical);
+    ledger->route_bytes = calloc(ledger->route_count, sizeof *ledger->route_bytes);
+    if (ledger->resources && ledger->critical && ledger->route_bytes)
+        return STATUS_OK;
+    ledger_free(ledger);
+    return error_set(error, STATUS_NOMEM, "out of memory");
+}
+
+void ledger_free(struct ledger *ledger)
+{
+    if (!ledger)
+        return;
+    free(ledger->resources);
+    free(ledger->critical);
+    free(ledger->route_bytes);
+    memset(ledger, 0, sizeof *ledger);
+}
+
+const char *ledger_category_name(const struct ledger *ledger, const struct machine *machine,
+                                 size_t category)
+{
+    static const char *const names[CATEGORY_COUNT] = {
+        [CATEGORY_STEP_HANDOFF] = "software: post a transfer",
+        [CATEGORY_COPY_HANDOFF] = "software: change hands at a bounce buffer",
+        [CATEGORY_PCIE_LATENCY] = "PCIe latency",
+        [CATEGORY_WIRE_LATENCY] = "wire and switch latency",
+    };
+    if (category < ledger->resource_count)
+        return machine->node.resources[category].name;
+    return names[category - ledger->resource_count];
+}
+
+size_t ledger_limit(const struct ledger *ledger)
+{
+    size_t best = 0;
+    if (ledger->traced) {
+        for (size_t i = 1; i < ledger->resource_count + CATEGORY_COUNT; i++)
+            if (ledger->critical[i] > ledger->critical[best])
+                best = i;
+        return best;
+    }
+    for (size_t i = 1; i < ledger->resource_count; i++)
+        if (ledger->resources[i].busy_most_ps > ledger->resources[best].busy_most_ps)
+            best = i;
+    return best;
+}

@@ -1,0 +1,53 @@
+/* ledger.h: where time and bytes of one run went. */
+#ifndef GDSIM_CORE_LEDGER_H
+#define GDSIM_CORE_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/core/routes.h"
+#include "sim/core/status.h"
+
+/* What time on the critical path was spent on: first one category per resource of a node, then
+ * these. */
+enum ledger_category {
+    CATEGORY_STEP_HANDOFF,
+    CATEGORY_COPY_HANDOFF,
+    CATEGORY_PCIE_LATENCY,
+    CATEGORY_WIRE_LATENCY,
+    CATEGORY_COUNT
+};
+
+/* One resource, taken together over all nodes. */
+struct ledger_resource {
+    double bytes;         /* payload, all nodes */
+    int64_t busy_ps;      /* all nodes */
+    int64_t busy_most_ps; /* the busiest node */
+};
+
+struct ledger {
+    int64_t total_ps;
+    uint64_t transfers, slices, events;
+    double crossing_bytes; /* payload bytes times PCIe crossings, all ranks */
+    double wire_bytes;     /* payload bytes times wire passes, all ranks */
+    size_t resource_count; /* of one node */
+    struct ledger_resource *resources;
+    bool traced;         /* whether critical is filled */
+    int64_t *critical;   /* resource_count + CATEGORY_COUNT entries; they add up to total_ps */
+    double *route_bytes; /* payload bytes by slot of struct routes */
+    size_t route_count;
+};
+
+enum status ledger_init(struct ledger *ledger, const struct routes *routes, struct error *error);
+void ledger_free(struct ledger *ledger);
+
+/* Name of a category: a resource of the machine, or the words for the rest. */
+const char *ledger_category_name(const struct ledger *ledger, const struct machine *machine,
+                                 size_t category);
+
+/* The category that holds most of the critical path (or, untraced, the busiest resource): what
+ * limits the run. */
+size_t ledger_limit(const struct ledger *ledger);
+
+#endif

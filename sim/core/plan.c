@@ -1,0 +1,295 @@
+/* plan.c: building and walking plans. See plan.h. */
+#include "sim/core/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+} collectives[COLLECTIVE_COUNT] = {
+    {"allreduce"}, {"allgather"}, {"reduce_scatter"}, {"broadcast"}, {"reduce"},
+};
+
+const char *collective_name(enum collective collective)
+{
+    return collectives[collective].name;
+}
+
+int collective_find(const char *name)
+{
+    for (int i = 0; i < COLLECTIVE_COUNT; i++)
+        if (strcmp(collectives[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+double collective_busbw_factor(enum collective collective, uint32_t ranks)
+{
+    double n = ranks;
+    switch (collective) {
+    case COLLECTIVE_ALLREDUCE:
+        return 2 * (n - 1) / n;
+    case COLLECTIVE_ALLGATHER:
+    case COLLECTIVE_REDUCE_SCATTER:
+        return (n - 1) / n;
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_REDUCE:
+    case COLLECTIVE_COUNT:
+        break;
+    }
+    return 1;
+}
+
+void plan_init(struct plan *plan, uint32_t ranks)
+{
+    memset(plan, 0, sizeof *plan);
+    plan->ranks = ranks;
+    plan->chunks = 1;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->ops);
+    free(plan->program);
+    free(plan->edges);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* Room for one more element; doubles, so that building stays linear. */
+static enum status grow(void **array, size_t count, size_t size, struct error *error)
+{
+    if (count && (count & (count - 1)) != 0)
+        return STATUS_OK;
+    void *grown = realloc(*array, (count ? 2 * count : 1) * size);
+    if (!grown)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    *array = grown;
+    return STATUS_OK;
+}
+
+static enum status emit(struct plan *plan, struct plan_instruction in, struct error *error)
+{
+    void *array = plan->program;
+    enum status status = grow(&array, plan->length, sizeof *plan->program, error);
+    plan->program = array;
+    if (!status)
+        plan->program[plan->length++] = in;
+    return status;
+}
+
+enum status plan_begin_step(struct plan *plan, struct error *error)
+{
+    return emit(plan,
+                (struct plan_instruction){.code = PLAN_STEP, .first_op = (uint32_t)plan->op_count},
+                error);
+}
+
+enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct error *error)
+{
+    void *array = plan->ops;
+    enum status status = grow(&array, plan->op_count, sizeof *plan->ops, error);
+    plan->ops = array;
+    if (status)
+        return status;
+    plan->ops[plan->op_count] = *op;
+    plan->ops[plan->op_count].first_edge = plan->edge_count;
+    plan->ops[plan->op_count].edge_count = 0;
+    plan->op_count++;
+    plan->program[plan->length - 1].op_count++;
+    if (op->lane + 1u > plan->lanes)
+        plan->lanes = op->lane + 1u;
+    return STATUS_OK;
+}
+
+enum status plan_add_edge(struct plan *plan, struct plan_edge edge, struct error *error)
+{
+    void *array = plan->edges;
+    enum status status = grow(&array, plan->edge_count, sizeof *plan->edges, error);
+    plan->edges = array;
+    if (status)
+        return status;
+    plan->edges[plan->edge_count++] = edge;
+    plan->ops[plan->op_count - 1].edge_count++;
+    return STATUS_OK;
+}
+
+enum status plan_end_step(struct plan *plan, struct error *error)
+{
+    (void)error;
+    if (plan->program[plan->length - 1].op_count == 0)
+        plan->length--; /* a step in which nothing happens */
+    return STATUS_OK;
+}
+
+enum status plan_begin_loop(struct plan *plan, uint32_t count, uint32_t depth, struct error *error)
+{
+    return emit(plan, (struct plan_instruction){.code = PLAN_LOOP, .count = count, .depth = depth},
+                error);
+}
+
+enum status plan_end_loop(struct plan *plan, struct error *error)
+{
+    size_t begin = plan->length;
+    for (int open = 1; open > 0;) {
+        begin--;
+        open += plan->program[begin].code == PLAN_END ? 1 : 0;
+        open -= plan->program[begin].code == PLAN_LOOP ? 1 : 0;
+    }
+    struct plan_instruction *loop = &plan->program[begin];
+    if (begin + 1 == plan->length || loop->count == 0) {
+        plan->length = begin; /* nothing in it, or never run */
+        return STATUS_OK;
+    }
+    loop->partner = (uint32_t)plan->length;
+    return emit(plan,
+                (struct plan_instruction){
+                    .code = PLAN_END, .partner = (uint32_t)begin, .depth = loop->depth},
+                error);
+}
+
+static int by_sender(const void *a, const void *b)
+{
+    const struct plan_edge *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
+}
+
+enum status plan_finish(struct plan *plan, struct error *error)
+{
+    uint64_t turns[RULE_LOOPS + 1] = {1};
+    size_t depth = 0;
+    if (plan->length == 0 && plan->ranks > 1) /* one rank has nothing to do */
+        return error_set(error, STATUS_INPUT, "the plan has no operation for %u ranks",
+                         plan->ranks);
+    plan->steps = 0;
+    for (size_t i = 0; i < plan->length; i++) {
+        const struct plan_instruction *in = &plan->program[i];
+        if (in->code == PLAN_STEP)
+            plan->steps += turns[depth];
+        else if (in->code == PLAN_END)
+            depth--;
+        else {
+            turns[depth + 1] = turns[depth] * in->count;
+            depth++;
+        }
+        if (turns[depth] > PLAN_MAX_STEPS || plan->steps > PLAN_MAX_STEPS)
+            return error_set(error, STATUS_INPUT, "the plan has more than 2^32 steps");
+    }
+    for (size_t i = 0; i < plan->op_count; i++)
+        if (plan->ops[i].edge_count)
+            qsort(plan->edges + plan->ops[i].first_edge, plan->ops[i].edge_count,
+                  sizeof *plan->edges, by_sender);
+    return STATUS_OK;
+}
+
+/* From instruction `at` to the next STEP. A loop that ends and begins anew counts its turn. */
+static void settle(const struct plan *plan, struct plan_cursor *cursor)
+{
+    while (cursor->at < plan->length && plan->program[cursor->at].code != PLAN_STEP) {
+        const struct plan_instruction *in = &plan->program[cursor->at];
+        if (in->code == PLAN_LOOP) {
+            cursor->loops[in->depth] = 0;
+            cursor->at++;
+        } else if (++cursor->loops[in->depth] < plan->program[in->partner].count) {
+            cursor->at = in->partner + 1;
+        } else {
+            cursor->loops[in->depth] = 0;
+            cursor->at++;
+        }
+    }
+    cursor->done = cursor->at >= plan->length;
+}
+
+void plan_first(const struct plan *plan, struct plan_cursor *cursor)
+{
+    memset(cursor, 0, sizeof *cursor);
+    settle(plan, cursor);
+}
+
+void plan_next(const struct plan *plan, struct plan_cursor *cursor)
+{
+    cursor->at++;
+    cursor->step++;
+    settle(plan, cursor);
+}
+
+static int nonsense(struct error *error, const struct plan_op *op, const struct plan_cursor *cursor,
+                    uint32_t rank, const char *what, int64_t value, int64_t limit)
+{
+    if (value == RULE_UNDEFINED)
+        error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is undefined (division by zero?)",
+                  (unsigned long long)cursor->step, rank, what);
+    else
+        error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is %lld, must be 0 .. %lld",
+                  (unsigned long long)cursor->step, rank, what, (long long)value,
+                  (long long)limit - 1);
+    if (error)
+        error->line = op->line;
+    return -1;
+}
+
+static int edge_transfer(const struct plan *plan, const struct plan_op *op, uint32_t rank,
+                         uint32_t index, struct transfer *ret)
+{
+    const struct plan_edge *edges = plan->edges + op->first_edge;
+    size_t low = 0, high = op->edge_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (edges[middle].from < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low + index >= op->edge_count || edges[low + index].from != rank)
+        return 0;
+    ret->to = edges[low + index].to;
+    ret->chunk = edges[low + index].chunk;
+    ret->edge = index;
+    return 1;
+}
+
+int plan_transfer(const struct plan *plan, const struct plan_op *op,
+                  const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
+                  struct transfer *ret, struct error *error)
+{
+    const int64_t *loops = cursor->loops;
+    *ret = (struct transfer){.op = op, .from = rank, .to = rank, .edge = 0};
+    if (op->edge_count) {
+        if (!edge_transfer(plan, op, rank, index, ret))
+            return 0;
+    } else {
+        if (index > 0 || (op->conditional && rule_eval(&op->where, rank, loops) == 0))
+            return 0;
+        int64_t chunk = rule_eval(&op->chunk, rank, loops);
+        if (chunk < 0 || chunk >= plan->chunks)
+            return nonsense(error, op, cursor, rank, "chunk", chunk, plan->chunks);
+        ret->chunk = (uint32_t)chunk;
+    }
+    int64_t count = rule_eval(&op->count, rank, loops);
+    if (count < 1 || count > (int64_t)plan->chunks - ret->chunk)
+        return nonsense(error, op, cursor, rank, "chunk + count", count, plan->chunks);
+    ret->count = (uint32_t)count;
+    if (op->kind == PLAN_UP)
+        ret->to = TRANSFER_SWITCH;
+    else if (op->kind == PLAN_DOWN)
+        ret->from = TRANSFER_SWITCH;
+    else if (!op->edge_count) {
+        int64_t to = rule_eval(&op->to, rank, loops);
+        if (to < 0 || to >= plan->ranks)
+            return nonsense(error, op, cursor, rank, "to", to, plan->ranks);
+        ret->to = (uint32_t)to;
+    }
+    if (ret->to == ret->from) {
+        error_set(error, STATUS_INPUT, "step %llu: rank %u sends to itself",
+                  (unsigned long long)cursor->step, rank);
+        if (error)
+            error->line = op->line;
+        return -1;
+    }
+    return 1;
+}

@@ -1,0 +1,127 @@
+/* plan.h: what an algorithm does, without sizes and speeds.
+ *
+ * The message of S bytes is split into `chunks` equal parts. A plan is a sequence of steps, with
+ * loops around some of them. A step holds operations that happen together; each is a rule over
+ * ranks (see rule.h) or a list of edges, so a plan's memory goes with its steps as written, not
+ * with ranks times steps.
+ *
+ * Order: within a step every operation reads what was there before the step. An operation waits
+ * for exactly those receives of earlier steps, at its own rank, that overlap the chunks it reads;
+ * it does so slice by slice, so that messages flow through. Operations of one rank and lane are
+ * issued in program order; different lanes run side by side.
+ */
+#ifndef GDSIM_CORE_PLAN_H
+#define GDSIM_CORE_PLAN_H
+
+#include "sim/core/rule.h"
+
+#define PLAN_MAX_LANES  16
+#define PLAN_MAX_CHUNKS (1u << 20)
+#define PLAN_MAX_STEPS  ((uint64_t)1 << 32) /* with loops unrolled */
+
+enum collective {
+    COLLECTIVE_ALLREDUCE,
+    COLLECTIVE_ALLGATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_COUNT
+};
+
+enum plan_op_kind {
+    PLAN_SEND, /* rank to rank */
+    PLAN_UP,   /* every member to the switch, which adds */
+    PLAN_DOWN, /* the switch to every member */
+};
+
+/* One hand-written edge of an operation. */
+struct plan_edge {
+    uint32_t from, to, chunk;
+};
+
+struct plan_op {
+    enum plan_op_kind kind;
+    bool reduce; /* the receiver adds; otherwise it overwrites */
+    bool conditional;
+    uint8_t lane;
+    uint32_t line;                 /* of the script */
+    struct rule where;             /* non-zero: this rank takes part (if conditional) */
+    struct rule to;                /* PLAN_SEND */
+    struct rule chunk;             /* first chunk */
+    struct rule count;             /* consecutive chunks */
+    size_t first_edge, edge_count; /* edge_count > 0: edges instead of rules to, chunk, where */
+};
+
+enum plan_code { PLAN_STEP, PLAN_LOOP, PLAN_END };
+
+/* The program, flat: a LOOP runs up to its END `count` times. */
+struct plan_instruction {
+    enum plan_code code;
+    uint32_t first_op, op_count; /* STEP */
+    uint32_t count;              /* LOOP: turns */
+    uint32_t partner;            /* LOOP: its END; END: its LOOP */
+    uint32_t depth;              /* LOOP: which counter */
+};
+
+struct plan {
+    char name[64];
+    enum collective collective;
+    uint32_t ranks, chunks;
+    uint32_t root; /* broadcast, reduce */
+    uint32_t lanes;
+    uint64_t steps; /* loops unrolled */
+    struct plan_op *ops;
+    size_t op_count;
+    struct plan_instruction *program;
+    size_t length;
+    struct plan_edge *edges; /* of each op sorted by sender */
+    size_t edge_count;
+};
+
+/* One transfer that a rank makes in one step. */
+struct transfer {
+    const struct plan_op *op;
+    uint32_t from, to;     /* to = UINT32_MAX: the switch */
+    uint32_t chunk, count; /* chunks */
+    uint32_t edge;         /* which edge of the op; 0 for rules */
+};
+
+#define TRANSFER_SWITCH UINT32_MAX
+
+/* A place in the program. Start with plan_first, go on with plan_next; `at` stays valid. */
+struct plan_cursor {
+    uint32_t at;   /* instruction, a STEP unless done */
+    uint64_t step; /* number of the step, loops unrolled */
+    int64_t loops[RULE_LOOPS];
+    bool done;
+};
+
+const char *collective_name(enum collective collective);
+int collective_find(const char *name); /* -1 if none */
+/* busbw = algbw * factor, as nccl-tests defines it. */
+double collective_busbw_factor(enum collective collective, uint32_t ranks);
+
+void plan_init(struct plan *plan, uint32_t ranks);
+void plan_free(struct plan *plan);
+
+/* Building, in program order. `plan_op` adds to the open step. */
+enum status plan_begin_step(struct plan *plan, struct error *error);
+enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct error *error);
+enum status plan_add_edge(struct plan *plan, struct plan_edge edge, struct error *error);
+enum status plan_end_step(struct plan *plan, struct error *error);
+enum status plan_begin_loop(struct plan *plan, uint32_t count, uint32_t depth, struct error *error);
+enum status plan_end_loop(struct plan *plan, struct error *error);
+/* Close the plan: counts steps and lanes, sorts edges, refuses an empty plan. */
+enum status plan_finish(struct plan *plan, struct error *error);
+
+void plan_first(const struct plan *plan, struct plan_cursor *cursor);
+void plan_next(const struct plan *plan, struct plan_cursor *cursor);
+
+/* The index-th transfer that `rank` sends by `op` at `cursor`. Returns 1 and fills *ret, 0 when
+ * there is no such transfer, -1 (error filled) when the script's rule gives nonsense for it.
+ * For PLAN_DOWN the rank is the receiver and *ret goes to it from the switch. */
+int plan_transfer(const struct plan *plan, const struct plan_op *op,
+                  const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
+                  struct transfer *ret, struct error *error);
+
+#endif

@@ -1,0 +1,76 @@
+/* routes.c: see routes.h. Slots: [same node][sender][receiver], then up, then down. */
+#include "sim/core/routes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum status routes_init(struct routes *routes, const struct machine *machine,
+                        const struct mechanism *mechanism, struct error *error)
+{
+    size_t gpus = machine->node.gpu_count;
+    memset(routes, 0, sizeof *routes);
+    routes->machine = machine;
+    routes->mechanism = mechanism;
+    routes->slot_count = 2 * gpus * gpus + 2 * gpus;
+    routes->slot = calloc(routes->slot_count, sizeof *routes->slot);
+    return routes->slot ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
+}
+
+void routes_free(struct routes *routes)
+{
+    if (!routes)
+        return;
+    for (size_t i = 0; i < routes->slot_count; i++)
+        free(routes->slot[i]);
+    free(routes->slot);
+    memset(routes, 0, sizeof *routes);
+}
+
+size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t gpus = (uint32_t)routes->machine->node.gpu_count;
+    size_t switches = 2u * (size_t)gpus * gpus;
+    if (to == UINT32_MAX)
+        return switches + from % gpus;
+    if (from == UINT32_MAX)
+        return switches + gpus + to % gpus;
+    size_t same_node = from / gpus == to / gpus;
+    return (same_node * gpus + from % gpus) * gpus + to % gpus;
+}
+
+static struct endpoints endpoints_of(const struct routes *routes, size_t slot)
+{
+    const struct node_type *node = &routes->machine->node;
+    size_t gpus = node->gpu_count, pairs = gpus * gpus;
+    struct endpoints ends = {.src.kind = ENDPOINT_GPU, .dst.kind = ENDPOINT_GPU};
+    if (slot < 2 * pairs) {
+        ends.same_node = slot >= pairs;
+        ends.src.device = node->gpus[slot % pairs / gpus];
+        ends.dst.device = node->gpus[slot % gpus];
+    } else if (slot - 2 * pairs < gpus) {
+        ends.src.device = node->gpus[slot - 2 * pairs];
+        ends.dst.kind = ENDPOINT_SWITCH;
+    } else {
+        ends.src.kind = ENDPOINT_SWITCH;
+        ends.dst.device = node->gpus[slot - 2 * pairs - gpus];
+    }
+    return ends;
+}
+
+const struct route *routes_get(struct routes *routes, size_t slot, struct error *error)
+{
+    if (routes->slot[slot])
+        return routes->slot[slot];
+    struct route *route = malloc(sizeof *route);
+    if (!route) {
+        error_set(error, STATUS_NOMEM, "out of memory");
+        return NULL;
+    }
+    struct endpoints ends = endpoints_of(routes, slot);
+    if (mechanism_route(routes->mechanism, routes->machine, &ends, route, error)) {
+        free(route);
+        return NULL;
+    }
+    routes->slot[slot] = route;
+    return route;
+}

@@ -1,0 +1,28 @@
+/* routes.h: the routes of one mechanism on one machine, made when first asked for.
+ *
+ * Every node looks the same, so a route depends on which GPU of a node sends, which GPU of a node
+ * receives, and whether the two nodes are one.
+ */
+#ifndef GDSIM_CORE_ROUTES_H
+#define GDSIM_CORE_ROUTES_H
+
+#include "sim/core/mechanism.h"
+
+struct routes {
+    const struct machine *machine;
+    const struct mechanism *mechanism;
+    struct route **slot; /* NULL: not asked for yet */
+    size_t slot_count;
+};
+
+enum status routes_init(struct routes *routes, const struct machine *machine,
+                        const struct mechanism *mechanism, struct error *error);
+void routes_free(struct routes *routes);
+
+/* Number of the slot for a transfer between two ranks; UINT32_MAX means the fabric switch. */
+size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to);
+
+/* The route in a slot. NULL and *error when the mechanism cannot serve it. */
+const struct route *routes_get(struct routes *routes, size_t slot, struct error *error);
+
+#endif

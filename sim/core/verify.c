@@ -1,0 +1,300 @@
+/* verify.c: see verify.h. */
+#include "sim/core/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/contribution.h"
+
+#define NEVER UINT64_MAX
+
+struct cell {
+    uint32_t set;
+    uint32_t writer;
+    uint64_t step; /* of the last write; NEVER */
+};
+
+/* What one transfer carries, read before anything of the step is written. */
+struct parcel {
+    struct transfer transfer;
+    uint32_t *sets;
+};
+
+struct verifier {
+    const struct plan *plan;
+    struct verdict *verdict;
+    struct error *error;
+    struct contributions all;
+    struct cell *cells; /* (ranks + 1) * chunks; the last row is the switch */
+    struct parcel *parcels;
+    size_t parcel_count, parcel_capacity;
+};
+
+static enum status no_memory(struct error *error)
+{
+    return error_set(error, STATUS_NOMEM, "out of memory");
+}
+
+static struct cell *cell(struct verifier *v, uint32_t rank, uint32_t chunk)
+{
+    uint32_t row = rank == TRANSFER_SWITCH ? v->plan->ranks : rank;
+    return &v->cells[(size_t)row * v->plan->chunks + chunk];
+}
+
+static const char *who(uint32_t rank, char *buf, size_t size)
+{
+    if (rank == TRANSFER_SWITCH)
+        snprintf(buf, size, "the switch");
+    else
+        snprintf(buf, size, "rank %u", rank);
+    return buf;
+}
+
+static void fault(struct verifier *v, uint64_t step, const struct transfer *transfer,
+                  uint32_t chunk, const char *what)
+{
+    char from[32], to[32];
+    v->verdict->correct = false;
+    v->verdict->step = step;
+    v->verdict->rank = transfer->to;
+    v->verdict->chunk = chunk;
+    v->verdict->line = transfer->op->line;
+    snprintf(v->verdict->sentence, sizeof v->verdict->sentence,
+             "In step %llu %s sends chunk %u to %s, but %s.", (unsigned long long)step,
+             who(transfer->from, from, sizeof from), chunk, who(transfer->to, to, sizeof to), what);
+}
+
+/* ---- what there is at the start, and must be at the end
+ * ------------------------------------------- */
+
+/* Chunks of rank r in collectives that deal the message out: an equal block each. */
+static uint32_t block_owner(const struct plan *plan, uint32_t chunk)
+{
+    return (uint32_t)((uint64_t)chunk * plan->ranks / plan->chunks);
+}
+
+static bool starts_with(const struct plan *plan, uint32_t rank, uint32_t chunk)
+{
+    switch (plan->collective) {
+    case COLLECTIVE_ALLGATHER:
+        return block_owner(plan, chunk) == rank;
+    case COLLECTIVE_BROADCAST:
+        return rank == plan->root;
+    case COLLECTIVE_ALLREDUCE:
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_REDUCE:
+    case COLLECTIVE_COUNT:
+        break;
+    }
+    return true;
+}
+
+/* The set that must be there at the end, or NONE where it does not matter. */
+static uint32_t must_end_with(struct verifier *v, uint32_t rank, uint32_t chunk, uint32_t all)
+{
+    const struct plan *plan = v->plan;
+    switch (plan->collective) {
+    case COLLECTIVE_ALLREDUCE:
+        return all;
+    case COLLECTIVE_REDUCE:
+        return rank == plan->root ? all : CONTRIBUTION_NONE;
+    case COLLECTIVE_REDUCE_SCATTER:
+        return block_owner(plan, chunk) == rank ? all : CONTRIBUTION_NONE;
+    case COLLECTIVE_ALLGATHER:
+        return contribution_range(&v->all, block_owner(plan, chunk), block_owner(plan, chunk));
+    case COLLECTIVE_BROADCAST:
+        return contribution_range(&v->all, plan->root, plan->root);
+    case COLLECTIVE_COUNT:
+        break;
+    }
+    return CONTRIBUTION_NONE;
+}
+
+static bool check_end(struct verifier *v)
+{
+    const struct plan *plan = v->plan;
+    uint32_t all = contribution_range(&v->all, 0, plan->ranks - 1);
+    for (uint32_t rank = 0; rank < plan->ranks; rank++)
+        for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
+            uint32_t want = must_end_with(v, rank, chunk, all);
+            const struct cell *c = cell(v, rank, chunk);
+            if (want == CONTRIBUTION_NONE || want == c->set)
+                continue;
+            char held[128], wanted[128], last[96] = "it was never written";
+            contribution_print(&v->all, c->set, held, sizeof held);
+            contribution_print(&v->all, want, wanted, sizeof wanted);
+            char writer[32];
+            if (c->step != NEVER)
+                snprintf(last, sizeof last, "it was last written in step %llu, by %s",
+                         (unsigned long long)c->step, who(c->writer, writer, sizeof writer));
+            uint32_t lacks = want == all && c->set != CONTRIBUTION_NONE
+                                 ? contribution_lacks(&v->all, c->set, plan->ranks)
+                                 : UINT32_MAX;
+            char missing[64] = "";
+            if (lacks != UINT32_MAX)
+                snprintf(missing, sizeof missing, "lacks the contribution of rank %u: it ", lacks);
+            v->verdict->correct = false;
+            v->verdict->step = plan->steps;
+            v->verdict->rank = rank;
+            v->verdict->chunk = chunk;
+            snprintf(v->verdict->sentence, sizeof v->verdict->sentence,
+                     "At the end chunk %u of rank %u %sholds %s and should hold %s; %s.", chunk,
+                     rank, missing, held, wanted, last);
+            return false;
+        }
+    return true;
+}
+
+/* ---- one step
+ * ---------------------------------------------------------------------------------------- */
+
+static enum status post(struct verifier *v, const struct transfer *transfer, uint64_t step)
+{
+    if (v->parcel_count == v->parcel_capacity) {
+        size_t capacity = v->parcel_capacity ? 2 * v->parcel_capacity : 64;
+        struct parcel *grown = realloc(v->parcels, capacity * sizeof *grown);
+        if (!grown)
+            return no_memory(v->error);
+        v->parcels = grown;
+        v->parcel_capacity = capacity;
+    }
+    struct parcel *parcel = &v->parcels[v->parcel_count];
+    parcel->transfer = *transfer;
+    parcel->sets = malloc(transfer->count * sizeof *parcel->sets);
+    if (!parcel->sets)
+        return no_memory(v->error);
+    v->parcel_count++;
+    v->verdict->transfers++;
+    for (uint32_t i = 0; i < transfer->count; i++) {
+        parcel->sets[i] = cell(v, transfer->from, transfer->chunk + i)->set;
+        if (parcel->sets[i] == CONTRIBUTION_NONE && v->verdict->correct) {
+            char from[32], what[96];
+            snprintf(what, sizeof what, "%s has nothing in it yet",
+                     who(transfer->from, from, sizeof from));
+            fault(v, step, transfer, transfer->chunk + i, what);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status deliver_chunk(struct verifier *v, const struct transfer *transfer,
+                                 uint32_t chunk, uint32_t set, uint64_t step)
+{
+    struct cell *to = cell(v, transfer->to, chunk);
+    bool adds = transfer->op->reduce || transfer->to == TRANSFER_SWITCH;
+    bool written_now = to->step == step;
+    char what[384], held[128], other[32], arriving[128];
+    if (written_now && !adds) {
+        snprintf(what, sizeof what, "%s writes the same chunk in the same step",
+                 who(to->writer, other, sizeof other));
+        fault(v, step, transfer, chunk, what);
+        return STATUS_OK;
+    }
+    if (adds && to->set != CONTRIBUTION_NONE) {
+        uint32_t sum = contribution_add(&v->all, to->set, set);
+        if (sum == CONTRIBUTION_FULL)
+            return no_memory(v->error);
+        if (sum == CONTRIBUTION_TWICE) {
+            contribution_print(&v->all, to->set, held, sizeof held);
+            contribution_print(&v->all, set, arriving, sizeof arriving);
+            snprintf(what, sizeof what,
+                     "what arrives holds %s and %s already holds %s: the contribution of rank %u "
+                     "would be counted twice",
+                     arriving, who(transfer->to, other, sizeof other), held,
+                     contribution_common(&v->all, to->set, set));
+            fault(v, step, transfer, chunk, what);
+            return STATUS_OK;
+        }
+        set = sum;
+    } else if (adds && transfer->to != TRANSFER_SWITCH) {
+        fault(v, step, transfer, chunk, "the receiver has nothing to add it to");
+        return STATUS_OK;
+    }
+    *to = (struct cell){.set = set, .writer = transfer->from, .step = step};
+    return STATUS_OK;
+}
+
+static enum status run_step(struct verifier *v, const struct plan_cursor *cursor)
+{
+    const struct plan_instruction *in = &v->plan->program[cursor->at];
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < in->op_count && !status; i++) {
+        const struct plan_op *op = &v->plan->ops[in->first_op + i];
+        struct transfer transfer;
+        for (uint32_t rank = 0; rank < v->plan->ranks && !status; rank++)
+            for (uint32_t n = 0; !status; n++) {
+                int found = plan_transfer(v->plan, op, cursor, rank, n, &transfer, v->error);
+                if (found == 0)
+                    break;
+                status = found < 0 ? STATUS_INPUT : post(v, &transfer, cursor->step);
+            }
+    }
+    for (size_t i = 0; i < v->parcel_count && !status; i++)
+        for (uint32_t n = 0; n < v->parcels[i].transfer.count && !status && v->verdict->correct;
+             n++)
+            status = deliver_chunk(v, &v->parcels[i].transfer, v->parcels[i].transfer.chunk + n,
+                                   v->parcels[i].sets[n], cursor->step);
+    /* What the switch has sent down is gone from it. */
+    for (size_t i = 0; i < v->parcel_count; i++) {
+        const struct transfer *transfer = &v->parcels[i].transfer;
+        for (uint32_t n = 0; transfer->from == TRANSFER_SWITCH && n < transfer->count; n++)
+            cell(v, TRANSFER_SWITCH, transfer->chunk + n)->set = CONTRIBUTION_NONE;
+        free(v->parcels[i].sets);
+    }
+    v->parcel_count = 0;
+    return status;
+}
+
+static enum status verifier_init(struct verifier *v, const struct plan *plan,
+                                 struct verdict *verdict, struct error *error)
+{
+    memset(v, 0, sizeof *v);
+    v->plan = plan;
+    v->verdict = verdict;
+    v->error = error;
+    uint64_t cells = ((uint64_t)plan->ranks + 1) * plan->chunks;
+    if (cells > VERIFY_MAX_CELLS)
+        return error_set(error, STATUS_INPUT,
+                         "%u ranks times %u chunks is too large to be verified", plan->ranks,
+                         plan->chunks);
+    bool deals =
+        plan->collective == COLLECTIVE_ALLGATHER || plan->collective == COLLECTIVE_REDUCE_SCATTER;
+    if (deals && plan->chunks % plan->ranks != 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s gives every rank the same number of chunks, but %u chunks do not "
+                         "divide by %u ranks",
+                         collective_name(plan->collective), plan->chunks, plan->ranks);
+    v->cells = malloc(cells * sizeof *v->cells);
+    if (!v->cells || !contributions_init(&v->all))
+        return no_memory(error);
+    for (uint32_t rank = 0; rank <= plan->ranks; rank++)
+        for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
+            bool own = rank < plan->ranks && starts_with(plan, rank, chunk);
+            v->cells[(size_t)rank * plan->chunks + chunk] = (struct cell){
+                .set = own ? contribution_range(&v->all, rank, rank) : CONTRIBUTION_NONE,
+                .step = NEVER};
+        }
+    return STATUS_OK;
+}
+
+enum status verify_plan(const struct plan *plan, struct verdict *ret_verdict, struct error *error)
+{
+    struct verifier v;
+    struct verdict verdict = {.correct = true};
+    struct plan_cursor cursor;
+    enum status status = verifier_init(&v, plan, &verdict, error);
+    for (plan_first(plan, &cursor); !status && verdict.correct && !cursor.done;
+         plan_next(plan, &cursor))
+        status = run_step(&v, &cursor);
+    if (!status && verdict.correct && check_end(&v))
+        snprintf(verdict.sentence, sizeof verdict.sentence,
+                 "Every rank ends with what %s promises, each contribution exactly once.",
+                 collective_name(plan->collective));
+    free(v.cells);
+    free(v.parcels);
+    contributions_free(&v.all);
+    if (!status)
+        *ret_verdict = verdict;
+    return status;
+}

@@ -1,0 +1,63 @@
+/* file.c: see file.h. */
+#include "sim/load/file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int file_exists(const char *path)
+{
+    struct stat stats;
+    return stat(path, &stats) == 0 && S_ISREG(stats.st_mode);
+}
+
+char *file_path(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *path = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (!path)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(path, (size_t)length + 1, format, args);
+    va_end(args);
+    return path;
+}
+
+char *file_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return file_path(".");
+    return file_path("%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+enum status file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length,
+                      struct error *error)
+{
+    struct stat stats;
+    if (stat(path, &stats) == 0 && S_ISDIR(stats.st_mode))
+        return error_set(error, STATUS_INPUT, "%s is a directory", path);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return error_set(error, STATUS_INPUT, "cannot open %s: %s", path, strerror(errno));
+    char *text = malloc(limit + 2);
+    size_t length = text ? fread(text, 1, limit + 1, file) : 0;
+    int failed = ferror(file);
+    fclose(file);
+    if (!text)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    if (failed || length > limit) {
+        free(text);
+        return error_set(error, STATUS_INPUT, failed ? "cannot read %s" : "%s is too large", path);
+    }
+    text[length] = '\0';
+    *ret_text = text;
+    *ret_length = length;
+    return STATUS_OK;
+}

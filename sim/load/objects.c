@@ -1,0 +1,155 @@
+/* objects.c: see objects.h. */
+#include "sim/load/objects.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/core/units.h"
+
+#define MAX_KEYS 64
+
+static struct origin origin_of(const struct object_reader *reader, const struct yaml_node *node,
+                               const char *source)
+{
+    struct origin origin = {.kind = ORIGIN_CATALOGUE,
+                            .file = node->mark.file,
+                            .line = node->mark.line,
+                            .source = source};
+    if (node->origin_note)
+        origin.kind = ORIGIN_SET;
+    else if (node->mark.file == reader->user_file)
+        origin.kind = ORIGIN_USER;
+    return origin;
+}
+
+const char *object_text(const struct object_reader *reader, const struct yaml_node *node,
+                        const char *what)
+{
+    if (node->kind == YAML_TREE_SCALAR && node->length > 0)
+        return node->text;
+    diag_add(reader->diag, node->mark, NULL, "%s must be a text, got %s", what,
+             yaml_kind_name(node));
+    return NULL;
+}
+
+static bool read_bool(const struct object_reader *reader, const struct yaml_node *node,
+                      double *ret_value)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!node->quoted && strcmp(node->text, words[i]) == 0) {
+            *ret_value = (double)(i % 2);
+            return true;
+        }
+    diag_add(reader->diag, node->mark, "write yes or no", "expected yes or no, got \"%s\"",
+             node->text);
+    return false;
+}
+
+static bool read_quantity(const struct object_reader *reader, const struct yaml_node *node,
+                          enum dimension dimension, double *ret_value)
+{
+    struct error error;
+    if (node->kind != YAML_TREE_SCALAR) {
+        diag_add(reader->diag, node->mark, NULL, "expected %s, got %s",
+                 dimension == DIM_BOOL ? "yes or no" : units_expected(dimension),
+                 yaml_kind_name(node));
+        return false;
+    }
+    if (dimension == DIM_BOOL)
+        return read_bool(reader, node, ret_value);
+    if (units_parse(node->text, node->length, dimension, ret_value, &error)) {
+        diag_add_error(reader->diag, node->mark, &error);
+        return false;
+    }
+    return true;
+}
+
+bool object_integer(const struct object_reader *reader, const struct yaml_node *node,
+                    const char *what, double low, double high, double *ret_value)
+{
+    double value;
+    if (!read_quantity(reader, node, DIM_COUNT, &value))
+        return false;
+    if (value < low || value > high) {
+        diag_add(reader->diag, node->mark, NULL, "%s must be %.0f to %.0f, got %.0f", what, low,
+                 high, value);
+        return false;
+    }
+    *ret_value = value;
+    return true;
+}
+
+static bool in_range(const struct object_reader *reader, const struct yaml_node *node,
+                     const struct param_info *info, double value)
+{
+    if (value >= info->minimum && (value <= info->maximum || isinf(value)))
+        return true;
+    char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX];
+    diag_add(reader->diag, node->mark, info->help, "%s must be %s to %s", info->name,
+             units_format(info->minimum, info->dimension, low, sizeof low),
+             units_format(info->maximum, info->dimension, high, sizeof high));
+    return false;
+}
+
+/* `rate: {value: 24 GB/s, nominal: 25 GB/s, source: "..."}`: returns the value's node. */
+static const struct yaml_node *unwrap(const struct object_reader *reader, struct yaml_node *node,
+                                      const struct param_info *info, const char **ret_source)
+{
+    static const char *const keys[] = {"value", "nominal", "source"};
+    if (node->kind != YAML_TREE_MAP)
+        return node;
+    yaml_check_keys(node, keys, sizeof keys / sizeof keys[0], "a value with its source",
+                    reader->diag);
+    struct yaml_node *value = yaml_map_get(node, "value");
+    struct yaml_node *nominal = yaml_map_get(node, "nominal");
+    struct yaml_node *source = yaml_map_get(node, "source");
+    if (!value) {
+        diag_add(reader->diag, node->mark, NULL, "a value with its source needs the key \"value\"");
+        return NULL;
+    }
+    if (source)
+        *ret_source = object_text(reader, source, "source");
+    double achievable, limit;
+    if (nominal && read_quantity(reader, nominal, info->dimension, &limit) &&
+        read_quantity(reader, value, info->dimension, &achievable) && achievable > limit)
+        diag_add(reader->diag, value->mark, NULL,
+                 "the value of %s is above what is nominally possible", info->name);
+    return value;
+}
+
+static void read_one(const struct object_reader *reader, struct yaml_node *node, enum param_id id,
+                     struct params *params)
+{
+    const struct param_info *info = param_info(id);
+    const char *source = NULL;
+    double value;
+    const struct yaml_node *scalar = unwrap(reader, node, info, &source);
+    if (!scalar || !read_quantity(reader, scalar, info->dimension, &value))
+        return;
+    if (in_range(reader, scalar, info, value))
+        param_set(params, id, value, origin_of(reader, scalar, source));
+}
+
+void object_read(const struct object_reader *reader, struct yaml_node *node,
+                 const char *const *others, size_t other_count, const char *what,
+                 struct params *params)
+{
+    const char *allowed[MAX_KEYS];
+    enum param_id first;
+    size_t count;
+    if (!node || yaml_is_blank(node))
+        return;
+    param_range(params->kind, &first, &count);
+    for (size_t i = 0; i < count; i++)
+        allowed[i] = param_info((enum param_id)(first + i))->name;
+    for (size_t i = 0; i < other_count && count + i < MAX_KEYS; i++)
+        allowed[count + i] = others[i];
+    yaml_check_keys(node, allowed, count + other_count, what, reader->diag);
+    for (size_t i = 0; i < count; i++) {
+        struct yaml_node *value = yaml_map_get(node, allowed[i]);
+        if (value)
+            read_one(reader, value, (enum param_id)(first + i), params);
+    }
+}

@@ -1,0 +1,391 @@
+/* scenario.c: see scenario.h. Passes: read the tree, lay it on what it extends, lay --set on
+ * that, read the typed values. */
+#include "sim/load/scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/units.h"
+#include "sim/load/file.h"
+#include "sim/load/scenario_read.h"
+
+static const char *const top_keys[] = {
+    "title", "about", "extends",    "report",     "collective", "algorithm", "root",   "nodes",
+    "sizes", "node",  "mechanisms", "accounting", "software",   "fabric",    "engine",
+};
+#define TOP_KEYS (sizeof top_keys / sizeof top_keys[0])
+
+const char *scenario_report_name(enum scenario_report report)
+{
+    static const char *const names[] = {"collective", "comparison", "crossings"};
+    return names[report];
+}
+
+/* ---- the tree
+ * ------------------------------------------------------------------------------------------ */
+
+struct stack {
+    const char *path;
+    const struct stack *below;
+};
+
+static enum status load_tree(const struct scenario_request *request, struct diag_list *diag,
+                             const char *path, const struct stack *below,
+                             struct yaml_tree **ret_tree);
+
+/* "name" is a preset of the catalogue; "./x.yaml" or "x.yaml" stands beside the file. */
+static char *extends_path(const struct scenario_request *request, const char *from,
+                          const char *name)
+{
+    size_t length = strlen(name);
+    bool is_file = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
+    if (!is_file)
+        return file_path("%s/models/catalog/%s.yaml", request->root, name);
+    if (name[0] == '/')
+        return file_path("%s", name);
+    char *directory = file_directory(from);
+    char *path = directory ? file_path("%s/%s", directory, name) : NULL;
+    free(directory);
+    return path;
+}
+
+/* Lay the tree of one `extends` entry under what is there so far. */
+static enum status extend(const struct scenario_request *request, struct diag_list *diag,
+                          const struct stack *stack, const struct yaml_node *name,
+                          struct yaml_tree **base)
+{
+    struct yaml_tree *tree = NULL;
+    if (name->kind != YAML_TREE_SCALAR || name->length == 0)
+        return diag_add(diag, name->mark, NULL, "extends takes names of presets or files");
+    char *path = extends_path(request, stack->path, name->text);
+    if (!path)
+        return STATUS_NOMEM;
+    size_t depth = 0;
+    for (const struct stack *s = stack; s; s = s->below, depth++)
+        if (strcmp(s->path, path) == 0 || depth == SCENARIO_MAX_EXTENDS) {
+            enum status status =
+                diag_add(diag, name->mark, NULL,
+                         "\"%s\" extends itself, or too many files in a row", name->text);
+            free(path);
+            return status;
+        }
+    enum status status = STATUS_INPUT;
+    if (!file_exists(path))
+        diag_add(diag, name->mark, "presets stand in models/catalog; a file's name ends in .yaml",
+                 "there is no \"%s\" to extend (looked for %s)", name->text, path);
+    else
+        status = load_tree(request, diag, path, stack, &tree);
+    free(path);
+    if (!status && *base) {
+        status = yaml_tree_merge(*base, tree);
+        yaml_tree_free(tree);
+    } else if (!status) {
+        *base = tree;
+    }
+    return status;
+}
+
+static enum status load_tree(const struct scenario_request *request, struct diag_list *diag,
+                             const char *path, const struct stack *below,
+                             struct yaml_tree **ret_tree)
+{
+    const struct stack stack = {path, below};
+    struct yaml_tree *own = NULL, *base = NULL;
+    enum status status = yaml_tree_load(path, &own, diag);
+    if (status)
+        return status;
+    const struct yaml_entry *extends = yaml_map_entry(own->root, "extends");
+    if (!extends) {
+        *ret_tree = own;
+        return STATUS_OK;
+    }
+    const struct yaml_node *names = extends->value;
+    if (names->kind == YAML_TREE_LIST)
+        for (size_t i = 0; i < names->count && !status; i++)
+            status = extend(request, diag, &stack, names->items[i], &base);
+    else
+        status = extend(request, diag, &stack, names, &base);
+    if (!status && base)
+        status = yaml_tree_merge(base, own);
+    if (!status && base) {
+        *ret_tree = base;
+        yaml_tree_free(own);
+    } else if (!status) {
+        *ret_tree = own;
+    } else {
+        yaml_tree_free(own);
+        yaml_tree_free(base);
+    }
+    return status;
+}
+
+static enum status apply_set(const struct scenario_request *request, struct scenario *scenario)
+{
+    for (size_t i = 0; i < request->set_count; i++) {
+        const char *text = request->set[i], *equals = strchr(text, '=');
+        char *path = equals ? file_path("%.*s", (int)(equals - text), text) : NULL;
+        if (!equals || equals == text) {
+            free(path);
+            diag_add(&scenario->diag, (struct mark){.file = NULL},
+                     "write for example --set nodes=16", "--set \"%s\" has no key and value", text);
+            continue;
+        }
+        if (!path)
+            return STATUS_NOMEM;
+        enum status status = yaml_tree_set(scenario->tree, path, equals + 1, &scenario->diag);
+        free(path);
+        if (status == STATUS_NOMEM)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* ---- typed values
+ * ------------------------------------------------------------------------------------------ */
+
+static char *read_text(const struct object_reader *reader, struct yaml_node *root, const char *key)
+{
+    struct yaml_node *node = yaml_map_get(root, key);
+    const char *text = node ? object_text(reader, node, key) : NULL;
+    return text ? file_path("%s", text) : NULL;
+}
+
+/* The place of a word among `count` names; -1 with a mistake noted. */
+static int read_choice(const struct object_reader *reader, const struct yaml_node *node,
+                       const char *what, const char *const *names, size_t count)
+{
+    const char *text = object_text(reader, node, what);
+    for (size_t i = 0; text && i < count; i++)
+        if (strcmp(names[i], text) == 0)
+            return (int)i;
+    if (!text)
+        return -1;
+    char hint[256];
+    const char *near = diag_suggest(text, names, count);
+    size_t used =
+        (size_t)snprintf(hint, sizeof hint, near ? "did you mean \"%s\"?" : "one of", near);
+    for (size_t i = 0; !near && i < count && used + 40 < sizeof hint; i++)
+        used += (size_t)snprintf(hint + used, sizeof hint - used, "%s %s", i ? "," : "", names[i]);
+    diag_add(reader->diag, node->mark, hint, "unknown %s \"%s\"", what, text);
+    return -1;
+}
+
+static void read_mechanisms(const struct object_reader *reader, const struct yaml_node *node,
+                            struct scenario *scenario)
+{
+    const char *names[SCENARIO_MAX_MECHANISMS];
+    for (size_t i = 0; i < mechanism_count; i++)
+        names[i] = mechanism_table[i].name;
+    if (node->kind != YAML_TREE_LIST || node->count == 0 || node->count > SCENARIO_MAX_MECHANISMS) {
+        diag_add(reader->diag, node->mark, "write for example mechanisms: [staged, gdr]",
+                 "mechanisms must be a list of 1 to %d names", SCENARIO_MAX_MECHANISMS);
+        return;
+    }
+    scenario->mechanism_count = 0;
+    for (size_t i = 0; i < node->count; i++) {
+        int at = read_choice(reader, node->items[i], "mechanism", names, mechanism_count);
+        for (size_t j = 0; at >= 0 && j < scenario->mechanism_count; j++)
+            if (scenario->mechanisms[j] == &mechanism_table[at]) {
+                diag_add(reader->diag, node->items[i]->mark, NULL,
+                         "mechanism \"%s\" is named twice", mechanism_table[at].name);
+                at = -1;
+            }
+        if (at >= 0)
+            scenario->mechanisms[scenario->mechanism_count++] = &mechanism_table[at];
+    }
+}
+
+static enum status add_size(struct scenario *scenario, double size_B, struct error *error)
+{
+    if (size_B > 1e15)
+        return error_set(error, STATUS_INPUT, "a message has at most 1 PB");
+    if (scenario->size_count == SCENARIO_MAX_SIZES)
+        return error_set(error, STATUS_INPUT, "more than %d sizes", SCENARIO_MAX_SIZES);
+    double *grown =
+        realloc(scenario->sizes_B, (scenario->size_count + 1) * sizeof *scenario->sizes_B);
+    if (!grown)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    scenario->sizes_B = grown;
+    grown[scenario->size_count++] = size_B;
+    return STATUS_OK;
+}
+
+enum status scenario_set_sizes(struct scenario *scenario, const char *text, struct error *error)
+{
+    scenario->size_count = 0;
+    for (const char *at = text;;) {
+        size_t length = strcspn(at, ",");
+        double size_B;
+        while (length > 0 && *at == ' ') {
+            at++;
+            length--;
+        }
+        size_t trimmed = length;
+        while (trimmed > 0 && at[trimmed - 1] == ' ')
+            trimmed--;
+        enum status status = units_parse(at, trimmed, DIM_BYTES, &size_B, error);
+        if (!status)
+            status = add_size(scenario, size_B, error);
+        if (status || at[length] == '\0')
+            return status;
+        at += length + 1;
+    }
+}
+
+/* `sizes: [1 MB, 8 MB]` or `sizes: {from: 8 B, to: 1 GiB, times: 2}`. */
+static void read_sizes(const struct object_reader *reader, struct yaml_node *node,
+                       struct scenario *scenario)
+{
+    static const char *const keys[] = {"from", "to", "times"};
+    struct error error;
+    if (node->kind == YAML_TREE_LIST && node->count > 0) {
+        for (size_t i = 0; i < node->count; i++) {
+            const struct yaml_node *item = node->items[i];
+            const char *text = object_text(reader, item, "a size");
+            double size_B;
+            if (text && (units_parse(text, item->length, DIM_BYTES, &size_B, &error) ||
+                         add_size(scenario, size_B, &error)))
+                diag_add_error(reader->diag, item->mark, &error);
+        }
+        return;
+    }
+    double range[3] = {0, 0, 2};
+    if (yaml_check_keys(node, keys, 3, "sizes", reader->diag))
+        return;
+    for (int i = 0; i < 3; i++) {
+        const struct yaml_node *value = yaml_map_get(node, keys[i]);
+        if (!value && i < 2) {
+            diag_add(reader->diag, node->mark, "write sizes: {from: 8 B, to: 1 GiB, times: 2}",
+                     "sizes has no \"%s\"", keys[i]);
+            return;
+        }
+        if (!value)
+            continue;
+        if (value->kind != YAML_TREE_SCALAR ||
+            units_parse(value->text, value->length, i < 2 ? DIM_BYTES : DIM_NUMBER, &range[i],
+                        &error)) {
+            if (value->kind != YAML_TREE_SCALAR)
+                error_set(&error, STATUS_INPUT, "\"%s\" must be one value", keys[i]);
+            diag_add_error(reader->diag, value->mark, &error);
+            return;
+        }
+    }
+    if (range[0] <= 0 || range[1] < range[0] || range[2] < 1.01) {
+        diag_add(reader->diag, node->mark, NULL,
+                 "sizes must run upwards: 0 < from <= to, and times at least 1.01");
+        return;
+    }
+    for (double size_B = range[0]; size_B <= range[1] * (1 + 1e-12); size_B *= range[2])
+        if (add_size(scenario, size_B, &error)) {
+            diag_add_error(reader->diag, node->mark, &error);
+            return;
+        }
+}
+
+static void read_values(const struct object_reader *reader, struct yaml_node *root,
+                        struct scenario *scenario)
+{
+    static const char *const reports[] = {"collective", "comparison", "crossings"};
+    static const char *const accountings[] = {"serial", "pipelined"};
+    const char *collectives[COLLECTIVE_COUNT];
+    for (int i = 0; i < COLLECTIVE_COUNT; i++)
+        collectives[i] = collective_name((enum collective)i);
+    yaml_check_keys(root, top_keys, TOP_KEYS, NULL, reader->diag);
+    if (root->kind != YAML_TREE_MAP)
+        return;
+    scenario->title = read_text(reader, root, "title");
+    scenario->about = read_text(reader, root, "about");
+    scenario->algorithm = read_text(reader, root, "algorithm");
+    struct yaml_node *node = yaml_map_get(root, "report");
+    int at = node ? read_choice(reader, node, "report", reports, 3) : -1;
+    scenario->report = at > 0 ? (enum scenario_report)at : REPORT_COLLECTIVE;
+    node = yaml_map_get(root, "accounting");
+    at = node ? read_choice(reader, node, "accounting", accountings, 2) : -1;
+    scenario->accounting = at == 0 ? ACCOUNTING_SERIAL : ACCOUNTING_PIPELINED;
+    node = yaml_map_get(root, "collective");
+    at = node ? read_choice(reader, node, "collective", collectives, COLLECTIVE_COUNT) : -1;
+    scenario->collective = at > 0 ? (enum collective)at : COLLECTIVE_ALLREDUCE;
+    node = yaml_map_get(root, "mechanisms");
+    if (node)
+        read_mechanisms(reader, node, scenario);
+    else
+        diag_add(reader->diag, root->mark, "write for example mechanisms: [gdr]",
+                 "the scenario names no mechanisms");
+    node = yaml_map_get(root, "sizes");
+    if (node)
+        read_sizes(reader, node, scenario);
+    else if (scenario->report != REPORT_CROSSINGS)
+        diag_add(reader->diag, root->mark, "write for example sizes: [1 MB, 64 MB]",
+                 "the scenario names no sizes");
+    scenario_read_machine(reader, root, scenario);
+    double rank;
+    node = yaml_map_get(root, "root");
+    if (node && object_integer(reader, node, "root", 0,
+                               (double)machine_ranks(&scenario->machine) - 1, &rank))
+        scenario->root_rank = (uint32_t)rank;
+}
+
+enum status scenario_load(const struct scenario_request *request, struct scenario *ret_scenario)
+{
+    struct scenario *scenario = ret_scenario;
+    memset(scenario, 0, sizeof *scenario);
+    diag_init(&scenario->diag);
+    machine_init(&scenario->machine);
+    scenario->path = file_path("%s", request->path);
+    if (!scenario->path)
+        return STATUS_NOMEM;
+    enum status status = load_tree(request, &scenario->diag, request->path, NULL, &scenario->tree);
+    if (!status)
+        status = apply_set(request, scenario);
+    if (status)
+        return status;
+    struct object_reader reader = {&scenario->diag, diag_intern(&scenario->diag, request->path)};
+    read_values(&reader, scenario->tree->root, scenario);
+    return diag_count(&scenario->diag) > 0 ? STATUS_INPUT : STATUS_OK;
+}
+
+void scenario_free(struct scenario *scenario)
+{
+    if (!scenario)
+        return;
+    machine_free(&scenario->machine);
+    yaml_tree_free(scenario->tree);
+    diag_free(&scenario->diag);
+    free(scenario->path);
+    free(scenario->title);
+    free(scenario->about);
+    free(scenario->algorithm);
+    free(scenario->sizes_B);
+    memset(scenario, 0, sizeof *scenario);
+}
+
+enum status scenario_script_path(const struct scenario *scenario, const char *root,
+                                 const char *algorithm, char **ret_path, struct error *error)
+{
+    size_t length = strlen(algorithm);
+    bool is_file =
+        strchr(algorithm, '/') || (length > 4 && strcmp(algorithm + length - 4, ".lua") == 0);
+    char *path;
+    if (!is_file) {
+        path = file_path("%s/lua/%s.lua", root, algorithm);
+    } else {
+        path = file_path("%s", algorithm);
+        if (path && scenario && algorithm[0] != '/' && !file_exists(path)) {
+            char *directory = file_directory(scenario->path);
+            free(path);
+            path = directory ? file_path("%s/%s", directory, algorithm) : NULL;
+            free(directory);
+        }
+    }
+    if (!path)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    if (!file_exists(path)) {
+        error_set(error, STATUS_INPUT, "there is no algorithm \"%s\" (looked for %s)", algorithm,
+                  path);
+        free(path);
+        return STATUS_INPUT;
+    }
+    *ret_path = path;
+    return STATUS_OK;
+}

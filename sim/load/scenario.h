@@ -1,0 +1,60 @@
+/* scenario.h: a scenario file, read, checked and turned into a machine and a job.
+ *
+ * The schema is scenarios/README.md; parameters come from sim/core/params.def. Every mistake of
+ * the file is collected in `diag` with its place; nothing is ignored and nothing is guessed.
+ */
+#ifndef GDSIM_LOAD_SCENARIO_H
+#define GDSIM_LOAD_SCENARIO_H
+
+#include "sim/core/engine.h"
+#include "sim/load/diag.h"
+
+#define SCENARIO_MAX_SIZES      4096
+#define SCENARIO_MAX_MECHANISMS 32
+#define SCENARIO_MAX_EXTENDS    16
+
+enum scenario_report {
+    REPORT_COLLECTIVE, /* one line a size, with algbw and busbw */
+    REPORT_COMPARISON, /* one line a size, one column a mechanism, the fastest named */
+    REPORT_CROSSINGS,  /* one line a mechanism: what one transfer costs each host */
+};
+
+/* Where to look for presets and algorithms: ROOT/models/catalog and ROOT/lua. */
+struct scenario_request {
+    const char *path;
+    const char *root;
+    const char *const *set; /* "key.path=value", in order */
+    size_t set_count;
+};
+
+struct scenario {
+    char *path, *title, *about, *algorithm;
+    enum scenario_report report;
+    enum collective collective;
+    enum accounting accounting;
+    uint32_t root_rank;
+    struct machine machine;
+    const struct mechanism *mechanisms[SCENARIO_MAX_MECHANISMS];
+    size_t mechanism_count;
+    double *sizes_B;
+    size_t size_count;
+    struct diag_list diag; /* owns the names that origins point to */
+    struct yaml_tree *tree;
+};
+
+/* Read the file and everything it extends. On STATUS_INPUT *ret_scenario still holds `diag`, for
+ * diag_render; call scenario_free in any case. */
+enum status scenario_load(const struct scenario_request *request, struct scenario *ret_scenario);
+void scenario_free(struct scenario *scenario);
+
+/* A size as scenarios and --sizes write it, or a list with commas. Appends to the sizes. */
+enum status scenario_set_sizes(struct scenario *scenario, const char *text, struct error *error);
+
+/* The script of an algorithm: a name means ROOT/lua/NAME.lua; a path is taken as it is, then
+ * beside the scenario. The caller frees *ret_path. */
+enum status scenario_script_path(const struct scenario *scenario, const char *root,
+                                 const char *algorithm, char **ret_path, struct error *error);
+
+const char *scenario_report_name(enum scenario_report report);
+
+#endif

@@ -1,0 +1,303 @@
+/* explain.c: see explain.h. */
+#include "sim/report/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/core/timing.h"
+#include "sim/core/units.h"
+
+/* Steps beyond this are not written out one by one. */
+#define MAX_STEPS 100000u
+/* Ranks that are looked at to find a step's longest transfer. */
+#define MAX_LOOKS 4096u
+
+static double us(int64_t ps)
+{
+    return (double)ps * 1e-6;
+}
+
+static const char *quantity(double value, enum dimension dimension, char *buf)
+{
+    return units_format(value, dimension, buf, UNITS_TEXT_MAX);
+}
+
+/* ---- one transfer
+ * ---------------------------------------------------------------------------------------- */
+
+static void write_leg(struct text *text, const struct route_leg *leg, double bytes)
+{
+    char rate[UNITS_TEXT_MAX], latency[UNITS_TEXT_MAX];
+    const char *kind = leg->kind == LEG_WIRE ? "wire" : "crossing";
+    int64_t service = isinf(leg->rate_Bps) ? 0 : engine_ps(bytes / leg->rate_Bps);
+    int64_t total = service + engine_ps(leg->latency_s);
+    text_printf(text, "    %-9s %-34s %.15g B / %s", kind, leg->label, bytes,
+                quantity(leg->rate_Bps, DIM_RATE, rate));
+    if (leg->latency_s > 0)
+        text_printf(text, " + %s", quantity(leg->latency_s, DIM_TIME, latency));
+    text_printf(text, " = %.6f us\n", us(total));
+}
+
+static void write_route(struct text *text, const struct route *route, double bytes)
+{
+    for (size_t s = 0; s < route->stage_count; s++) {
+        const struct route_stage *stage = &route->stages[s];
+        if (stage->handoff.label[0])
+            text_printf(text, "    %-9s %-34s %s = %.6f us\n", "handoff", stage->handoff.label,
+                        param_info(stage->handoff.param)->name,
+                        us(engine_ps(stage->handoff.cost_s)));
+        for (size_t i = 0; i < stage->leg_count; i++)
+            write_leg(text, &route->legs[stage->first_leg + i], bytes);
+    }
+}
+
+static int64_t serial_ps(const struct timing *timing)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < timing->stage_count; i++)
+        total += timing->stages[i].duration_ps;
+    return total;
+}
+
+/* ---- steps
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* The longest transfer of a step, and equal steps in a row. */
+struct span {
+    uint64_t first, last;
+    uint32_t at; /* instruction */
+    struct transfer transfer;
+    size_t slot;
+    double bytes;
+    int64_t each_ps;
+};
+
+static enum status longest_transfer(const struct explain_cell *cell,
+                                    const struct plan_cursor *cursor, struct span *ret_span,
+                                    struct error *error)
+{
+    const struct plan *plan = cell->column->plan;
+    const struct plan_instruction *in = &plan->program[cursor->at];
+    struct span span = {
+        .first = cursor->step, .last = cursor->step, .at = cursor->at, .each_ps = -1};
+    struct timing timing;
+    uint32_t looks = plan->ranks < MAX_LOOKS ? plan->ranks : MAX_LOOKS;
+    for (uint32_t i = 0; i < in->op_count; i++)
+        for (uint32_t rank = 0; rank < looks; rank++) {
+            struct transfer transfer;
+            int found = plan_transfer(plan, &plan->ops[in->first_op + i], cursor, rank, 0,
+                                      &transfer, error);
+            if (found < 0)
+                return STATUS_INPUT;
+            if (found == 0)
+                continue;
+            size_t slot = routes_slot(cell->routes, transfer.from, transfer.to);
+            double bytes = cell->size_B * transfer.count / plan->chunks;
+            if (span.each_ps >= 0 && slot == span.slot && bytes <= span.bytes)
+                continue;
+            const struct route *route = routes_get(cell->routes, slot, error);
+            if (!route ||
+                timing_make(route, cell->machine, slot, bytes, ACCOUNTING_SERIAL, &timing, error))
+                return STATUS_INPUT;
+            if (serial_ps(&timing) <= span.each_ps)
+                continue;
+            span.each_ps = serial_ps(&timing);
+            span.transfer = transfer;
+            span.slot = slot;
+            span.bytes = bytes;
+        }
+    *ret_span = span;
+    return STATUS_OK;
+}
+
+static const char *who(uint32_t rank, char *buf, size_t size)
+{
+    if (rank == TRANSFER_SWITCH)
+        snprintf(buf, size, "the switch");
+    else
+        snprintf(buf, size, "rank %u", rank);
+    return buf;
+}
+
+static int64_t write_span(struct text *text, const struct explain_cell *cell,
+                          const struct span *span)
+{
+    const struct plan *plan = cell->column->plan;
+    const struct transfer *transfer = &span->transfer;
+    char from[32], to[32];
+    int64_t turns = (int64_t)(span->last - span->first + 1);
+    if (span->each_ps < 0)
+        return 0;
+    if (turns > 1)
+        text_printf(text, "  steps %llu to %llu", (unsigned long long)span->first + 1,
+                    (unsigned long long)span->last + 1);
+    else
+        text_printf(text, "  step %llu", (unsigned long long)span->first + 1);
+    text_printf(text, " of %llu (%s.lua line %u): %s sends %u of %u chunks to %s%s\n",
+                (unsigned long long)plan->steps, plan->name, transfer->op->line,
+                who(transfer->from, from, sizeof from), transfer->count, plan->chunks,
+                who(transfer->to, to, sizeof to),
+                transfer->op->reduce || transfer->to == TRANSFER_SWITCH ? ", which adds them" : "");
+    text_printf(text, "    c = S x %u/%u = %.15g B x %u/%u = %.15g B\n", transfer->count,
+                plan->chunks, cell->size_B, transfer->count, plan->chunks, span->bytes);
+    write_route(text, cell->routes->slot[span->slot], span->bytes);
+    text_printf(text, "    one step %.6f us", us(span->each_ps));
+    if (turns > 1)
+        text_printf(text, " x %lld = %.6f us", (long long)turns, us(span->each_ps * turns));
+    text_printf(text, "\n");
+    return span->each_ps * turns;
+}
+
+static enum status write_steps(struct text *text, const struct explain_cell *cell,
+                               struct error *error)
+{
+    const struct plan *plan = cell->column->plan;
+    struct plan_cursor cursor;
+    struct span open = {.each_ps = -1}, next;
+    int64_t sum = 0;
+    bool any = false;
+    for (plan_first(plan, &cursor); !cursor.done; plan_next(plan, &cursor)) {
+        if (cursor.step == MAX_STEPS) {
+            text_printf(text, "  (%llu more steps are not written out)\n",
+                        (unsigned long long)(plan->steps - cursor.step));
+            break;
+        }
+        enum status status = longest_transfer(cell, &cursor, &next, error);
+        if (status)
+            return status;
+        if (any && next.at == open.at && next.slot == open.slot && !(next.bytes < open.bytes) &&
+            !(next.bytes > open.bytes)) {
+            open.last = next.last;
+            continue;
+        }
+        sum += write_span(text, cell, &open);
+        open = next;
+        any = true;
+    }
+    sum += write_span(text, cell, &open);
+    text_printf(text, "  sum of all steps = %.6f us\n", us(sum));
+    if (sum == cell->serial->total_ps)
+        text_printf(text, "  the engine, serial accounting, finds the same.\n");
+    else
+        text_printf(text,
+                    "  the engine, serial accounting, finds %.6f us: steps of different ranks "
+                    "overlap or wait for shared resources.\n",
+                    us(cell->serial->total_ps));
+    return STATUS_OK;
+}
+
+/* ---- the ledger
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void write_critical(struct text *text, const struct explain_cell *cell,
+                           const struct ledger *ledger)
+{
+    if (!ledger->traced) {
+        text_printf(text, "  critical path: not traced, the run is too large\n");
+        return;
+    }
+    text_printf(text, "  critical path, by what the time is spent on:\n");
+    for (size_t i = 0; i < ledger->resource_count + CATEGORY_COUNT; i++)
+        if (ledger->critical[i] != 0)
+            text_printf(text, "    %-42s %16.6f us  %5.1f %%\n",
+                        ledger_category_name(ledger, cell->machine, i), us(ledger->critical[i]),
+                        100.0 * (double)ledger->critical[i] / (double)ledger->total_ps);
+    text_printf(text, "    %-42s %16.6f us\n", "sum", us(ledger->total_ps));
+}
+
+static void write_resources(struct text *text, const struct explain_cell *cell,
+                            const struct ledger *ledger)
+{
+    double message = cell->size_B * cell->column->plan->ranks;
+    text_printf(text, "  resources, all nodes together (bytes per byte of all ranks' messages):\n");
+    for (size_t i = 0; i < ledger->resource_count; i++) {
+        const struct ledger_resource *resource = &ledger->resources[i];
+        if (resource->busy_ps == 0 && !(resource->bytes > 0))
+            continue;
+        if (cell->machine->node.resources[i].kind == RESOURCE_THREAD) {
+            text_printf(text, "    %-30s %32s  busy %5.1f %% at the busiest node\n",
+                        cell->machine->node.resources[i].name, "",
+                        100.0 * (double)resource->busy_most_ps / (double)ledger->total_ps);
+            continue;
+        }
+        text_printf(text, "    %-30s %20.15g B  %6.3f B/B  busy %5.1f %% at the busiest node\n",
+                    cell->machine->node.resources[i].name, resource->bytes,
+                    message > 0 ? resource->bytes / message : 0,
+                    ledger->total_ps > 0
+                        ? 100.0 * (double)resource->busy_most_ps / (double)ledger->total_ps
+                        : 0);
+    }
+}
+
+static void write_limit(struct text *text, const struct explain_cell *cell,
+                        const struct ledger *ledger)
+{
+    text_printf(text, "  limited by: %s\n",
+                ledger_category_name(ledger, cell->machine, ledger_limit(ledger)));
+}
+
+enum status explain_write(struct text *text, const struct explain_cell *cell, struct error *error)
+{
+    const struct plan *plan = cell->column->plan;
+    text_printf(text, "%s by %s over %s, %u ranks, S = %.15g B\n",
+                collective_name(plan->collective), plan->name, cell->column->mechanism->title,
+                plan->ranks, cell->size_B);
+    text_printf(text, "\nSerial: every crossing, wire pass and handoff one after the other\n");
+    enum status status = write_steps(text, cell, error);
+    if (status)
+        return status;
+    write_critical(text, cell, cell->serial);
+    write_limit(text, cell, cell->serial);
+    text_printf(text, "\nPipelined: %.6f us, %llu transfers in %llu slices\n",
+                us(cell->pipelined->total_ps), (unsigned long long)cell->pipelined->transfers,
+                (unsigned long long)cell->pipelined->slices);
+    write_critical(text, cell, cell->pipelined);
+    write_resources(text, cell, cell->pipelined);
+    write_limit(text, cell, cell->pipelined);
+    return STATUS_OK;
+}
+
+/* ---- parameters
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void write_params(struct text *text, const struct params *params, const char *object)
+{
+    enum param_id first;
+    size_t count;
+    param_range(params->kind, &first, &count);
+    for (size_t i = 0; i < count; i++) {
+        enum param_id id = (enum param_id)(first + i);
+        const struct param_info *info = param_info(id);
+        const struct origin *origin = param_origin(params, id);
+        char value[UNITS_TEXT_MAX], name[3 * MACHINE_NAME_LENGTH];
+        snprintf(name, sizeof name, "%s.%s", object, info->name);
+        text_printf(text, "  %-34s %-12s ", name,
+                    quantity(param_get(params, id), info->dimension, value));
+        if (origin->kind == ORIGIN_DEFAULT)
+            text_printf(text, "default: %s\n", info->source);
+        else
+            text_printf(text, "%s: %s:%u%s%s\n", origin_kind_name(origin->kind), origin->file,
+                        origin->line, origin->source ? ", " : "",
+                        origin->source ? origin->source : "");
+    }
+}
+
+void explain_write_parameters(struct text *text, const struct machine *machine)
+{
+    const struct node_type *node = &machine->node;
+    text_printf(text, "\nParameters, and where each came from\n");
+    write_params(text, &machine->software, "software");
+    write_params(text, &machine->fabric, "fabric");
+    write_params(text, &machine->engine, "engine");
+    for (size_t i = 0; i < node->device_count; i++)
+        write_params(text, &node->devices[i].params, node->devices[i].name);
+    for (size_t i = 0; i < node->link_count; i++) {
+        char name[2 * MACHINE_NAME_LENGTH];
+        snprintf(name, sizeof name, "%s-%s", node->devices[node->links[i].end[0]].name,
+                 node->devices[node->links[i].end[1]].name);
+        write_params(text, &node->links[i].params, name);
+    }
+}
