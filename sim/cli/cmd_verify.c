@@ -87,7 +87,7 @@ static int verify_one(const char *path, const struct verify_options *options, ui
     int code = EXIT_FINE;
     if (verify_plan(&plan, &verdict, &error)) {
         if (error.line && !error.file[0])
-            snprintf(error.file, sizeof error.file, "%s", path);
+            snprintf(error.file, sizeof error.file, "%s", plan.source);
         code = cli_fail(&error);
     } else if (verdict.correct) {
         printf("right: %s, %s, %u ranks, %llu steps, %llu transfers. %s\n", plan.name,

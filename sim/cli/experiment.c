@@ -91,7 +91,7 @@ enum status experiment_run(struct experiment *experiment, enum accounting accoun
                                  .trace = true};
         status = engine_run(&job, &ledgers[i], error);
         if (status && error && error->line && !error->file[0])
-            snprintf(error->file, sizeof error->file, "%s.lua", job.plan->name);
+            snprintf(error->file, sizeof error->file, "%s", job.plan->source);
     }
     if (status)
         experiment_free_results(ret_results);

@@ -27,6 +27,15 @@ static void usage(FILE *to)
                 "  gdsim COMMAND --help    options, defaults and an example\n");
 }
 
+/* argp calls the program by argv[0]; let that name the command too. */
+static int run_command(size_t command, int argc, char **argv)
+{
+    char name[32];
+    snprintf(name, sizeof name, "gdsim %s", commands[command].name);
+    argv[0] = name;
+    return commands[command].run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, ""); /* names may be UTF-8; numbers stay in the C locale */
@@ -40,7 +49,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return run_command(i, argc - 1, argv + 1);
     const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].name;

@@ -68,8 +68,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp options_argp = {.options = option_table, .parser = parse_option};
 
-/* ---- errors
- * ------------------------------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------------------- */
 
 int cli_fail(const struct error *error)
 {
@@ -96,8 +95,7 @@ int cli_fail_scenario(const struct scenario *scenario, enum status status)
     return EXIT_BAD_INPUT;
 }
 
-/* ---- where things are
- * ------------------------------------------------------------------------------------- */
+/* ---- where things are ----------------------------------------------------------------------- */
 
 const char *cli_root(void)
 {
@@ -132,9 +130,7 @@ const char *cli_root(void)
     return NULL;
 }
 
-/* ---- loading
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- loading -------------------------------------------------------------------------------- */
 
 static enum status apply(const struct options *options, struct scenario *scenario,
                          struct error *error)
@@ -190,9 +186,7 @@ int cli_write(const struct options *options, const struct text *text)
     return EXIT_FINE;
 }
 
-/* ---- scripts
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- scripts -------------------------------------------------------------------------------- */
 
 static void print_line(void *owner, const char *line)
 {

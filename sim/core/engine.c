@@ -4,9 +4,6 @@
  * order, each as soon as the inbox has what the slice reads, the lane's last slice is out of the
  * way, and fewer than `window` slices are on their way. A flow is one slice on its way. Nothing is
  * allocated per event but the growth of the pools, which stops once they fit.
- *
- * Tracing carries, beside each time that can start something, a vector that says what that time
- * was spent on. The vector's sum is the time itself, always.
  */
 #include <assert.h>
 #include <math.h>
@@ -14,34 +11,38 @@
 #include <string.h>
 
 #include "sim/core/engine.h"
+#include "sim/core/fold.h"
 #include "sim/core/inbox.h"
 #include "sim/core/queue.h"
-#include "sim/core/timing.h"
+#include "sim/core/trace.h"
 
-/* Runs whose trace would need more than this are run without. */
-#define TRACE_LIMIT_B ((size_t)64 << 20)
-#define NOT_YET       INT64_MAX
+#define NOT_YET INT64_MAX
 
 struct lane {
-    uint32_t rank;   /* plan->ranks: the switch */
+    uint32_t rank;   /* walk->ranks: the switch */
     uint32_t member; /* of a switch lane: the rank whose port it is */
     uint8_t number;
     bool done, loaded, waking;
     struct plan_cursor cursor;
     uint32_t op, index;       /* within the step: operation, and which transfer of it */
     struct transfer transfer; /* being issued, if loaded */
+    struct transfer arrives;  /* what its receiver sees: the same, or its twin when folded */
     uint32_t slice, slices;
     uint32_t on_the_way;
-    uint32_t issued; /* count, for the event key */
+    uint32_t issued; /* slices so far */
+    uint64_t order;  /* of the transfer among events of one time */
     int64_t free_ps; /* the next slice may start */
+    uint32_t record; /* trace of the slice issued last */
     const struct timing *timing;
 };
 
 struct flow {
     const struct timing *timing;
-    uint32_t lane, slice, slices, stage, key;
+    uint32_t lane, slice, slices, stage;
+    uint64_t order; /* among events of one time */
     uint64_t step;
     struct transfer transfer;
+    uint32_t record; /* trace of the stage it is in */
     uint32_t next_free;
 };
 
@@ -64,10 +65,15 @@ struct walk {
     struct timing **timings;
     size_t timing_count;
     uint32_t gpus;
+    uint32_t ranks; /* that are simulated: all, or those of node 0 when folded */
+    uint32_t nodes; /* likewise */
+    uint32_t window;
+    bool folded, fold_broken;
     int64_t now;
-    /* tracing: vectors of `width` entries, by resource, lane, flow */
-    size_t width;
-    int64_t *resource_trace, *lane_trace, *flow_trace, *now_trace, *base_trace;
+    struct trace trace;
+    struct trace_cause now_cause;
+    struct trace_cause *resource_cause; /* of each resource's becoming free */
+    uint32_t last_record;
 };
 
 const char *accounting_name(enum accounting accounting)
@@ -75,12 +81,11 @@ const char *accounting_name(enum accounting accounting)
     return accounting == ACCOUNTING_SERIAL ? "serial" : "pipelined";
 }
 
-/* ---- set-up
- * ---------------------------------------------------------------------------------------- */
+/* ---- set-up --------------------------------------------------------------------------------- */
 
 static size_t resource_total(const struct walk *walk)
 {
-    return (size_t)walk->machine->node_count * walk->machine->node.resource_count;
+    return (size_t)walk->nodes * walk->machine->node.resource_count;
 }
 
 static bool has_switch_ops(const struct plan *plan)
@@ -106,8 +111,8 @@ static enum status check_switch_ops(const struct plan *plan, struct error *error
     return STATUS_OK;
 }
 
-static enum status walk_init(struct walk *walk, const struct engine_job *job, struct ledger *ledger,
-                             struct error *error)
+static enum status walk_init(struct walk *walk, const struct engine_job *job, bool fold,
+                             struct ledger *ledger, struct error *error)
 {
     memset(walk, 0, sizeof *walk);
     walk->job = job;
@@ -116,36 +121,33 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, st
     walk->ledger = ledger;
     walk->error = error;
     walk->gpus = (uint32_t)walk->machine->node.gpu_count;
+    walk->folded = fold;
+    walk->ranks = fold ? walk->gpus : walk->plan->ranks;
+    walk->nodes = fold ? 1 : walk->machine->node_count;
     walk->free_flow = UINT32_MAX;
     queue_init(&walk->queue);
-    enum status status = mailroom_init(&walk->mailroom, walk->plan, error);
+    enum status status = mailroom_init(&walk->mailroom, walk->plan, walk->ranks, error);
     if (status)
         return status;
     uint32_t lanes = walk->plan->lanes;
     size_t resources = resource_total(walk);
     /* The switch has a lane for each of its ports, so that they run side by side. */
-    walk->lane_count = (size_t)walk->plan->ranks * lanes * (has_switch_ops(walk->plan) ? 2 : 1);
+    walk->lane_count = (size_t)walk->ranks * lanes * (has_switch_ops(walk->plan) ? 2 : 1);
     walk->lanes = calloc(walk->lane_count + 1, sizeof *walk->lanes);
     walk->free_ps = calloc(resources, sizeof *walk->free_ps);
     walk->busy_ps = calloc(resources, sizeof *walk->busy_ps);
     walk->chunks = calloc(resources, sizeof *walk->chunks);
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
-    walk->width = ledger->resource_count + CATEGORY_COUNT;
-    size_t trace_B = (resources + walk->lane_count) * walk->width * sizeof(int64_t);
-    bool trace = job->trace && trace_B <= TRACE_LIMIT_B;
-    if (trace) {
-        walk->resource_trace = calloc(resources * walk->width, sizeof(int64_t));
-        walk->lane_trace = calloc((walk->lane_count + 1) * walk->width, sizeof(int64_t));
-        walk->now_trace = calloc(walk->width, sizeof(int64_t));
-        walk->base_trace = calloc(walk->width, sizeof(int64_t));
-    }
-    ledger->traced = trace;
+    walk->window = (uint32_t)param_get(&walk->machine->engine, PARAM_ENGINE_WINDOW);
+    walk->trace.on = job->trace;
+    walk->now_cause.record = walk->last_record = TRACE_NONE;
+    if (job->trace)
+        walk->resource_cause = calloc(resources, sizeof *walk->resource_cause);
     if (!walk->lanes || !walk->free_ps || !walk->busy_ps || !walk->chunks || !walk->slot_chunks ||
-        (trace &&
-         (!walk->resource_trace || !walk->lane_trace || !walk->now_trace || !walk->base_trace)))
+        (job->trace && !walk->resource_cause))
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < walk->lane_count; i++) {
-        uint32_t owner = (uint32_t)(i / lanes), ranks = walk->plan->ranks;
+        uint32_t owner = (uint32_t)(i / lanes), ranks = walk->ranks;
         walk->lanes[i].rank = owner < ranks ? owner : ranks;
         walk->lanes[i].member = owner < ranks ? owner : owner - ranks;
         walk->lanes[i].number = (uint8_t)(i % lanes);
@@ -167,11 +169,8 @@ static void walk_free(struct walk *walk)
     free(walk->busy_ps);
     free(walk->chunks);
     free(walk->slot_chunks);
-    free(walk->resource_trace);
-    free(walk->lane_trace);
-    free(walk->flow_trace);
-    free(walk->now_trace);
-    free(walk->base_trace);
+    free(walk->resource_cause);
+    trace_free(&walk->trace);
 }
 
 /* The timing of a route for a slice size; made on first use. Few sizes occur in one run. */
@@ -200,29 +199,12 @@ static const struct timing *timing_get(struct walk *walk, size_t slot, double sl
         return NULL;
     }
     walk->timings[walk->timing_count++] = timing;
+    if (walk->folded && slot < walk->gpus * walk->gpus && !fold_timing(timing))
+        walk->fold_broken = true;
     return timing;
 }
 
-/* ---- tracing
- * ---------------------------------------------------------------------------------------- */
-
-static int64_t *trace_row(const struct walk *walk, int64_t *rows, size_t index)
-{
-    return rows + index * walk->width;
-}
-
-static void trace_copy(const struct walk *walk, int64_t *to, const int64_t *from)
-{
-    memcpy(to, from, walk->width * sizeof *to);
-}
-
-static size_t category(const struct walk *walk, enum ledger_category which)
-{
-    return walk->ledger->resource_count + (size_t)which;
-}
-
-/* ---- flows
- * ------------------------------------------------------------------------------------------- */
+/* ---- flows ---------------------------------------------------------------------------------- */
 
 static uint32_t flow_take(struct walk *walk)
 {
@@ -236,13 +218,7 @@ static uint32_t flow_take(struct walk *walk)
         struct flow *grown = realloc(walk->flows, capacity * sizeof *grown);
         if (grown)
             walk->flows = grown;
-        int64_t *traces = NULL;
-        if (grown && walk->ledger->traced) {
-            traces = realloc(walk->flow_trace, capacity * walk->width * sizeof *traces);
-            if (traces)
-                walk->flow_trace = traces;
-        }
-        if (!grown || (walk->ledger->traced && !traces)) {
+        if (!grown) {
             error_set(walk->error, STATUS_NOMEM, "out of memory");
             return UINT32_MAX;
         }
@@ -251,17 +227,35 @@ static uint32_t flow_take(struct walk *walk)
     return walk->flow_count++;
 }
 
-static uint64_t event_key(const struct walk *walk, uint32_t lane, uint32_t number, bool wake)
+/* What happens first among events of one time must not depend on how ranks are numbered, or equal
+ * nodes would not stay equal: by stage, then by where in its node the sender is and how far it
+ * sends. Rank numbers decide only between events that do not meet. */
+static uint64_t order_of(const struct walk *walk, const struct lane *lane)
 {
-    (void)walk;
-    return (uint64_t)lane << 34 | (uint64_t)wake << 33 | number;
+    const struct transfer *transfer = &lane->transfer;
+    uint32_t ranks = walk->plan->ranks;
+    uint32_t distance = (transfer->to + ranks - transfer->from) % ranks;
+    if (transfer->to == TRANSFER_SWITCH)
+        distance = ranks;
+    if (transfer->from == TRANSFER_SWITCH)
+        distance = ranks + 1;
+    return (uint64_t)(lane->member % walk->gpus) << 48 | (uint64_t)distance << 20 |
+           (uint64_t)lane->number << 16;
 }
 
-static enum status push(struct walk *walk, int64_t time_ps, uint64_t key, uint32_t what)
+#define WAKE_STAGE 63u
+
+static uint64_t event_key(uint32_t stage, uint64_t order)
+{
+    return (uint64_t)stage << 58 | order;
+}
+
+static enum status push(struct walk *walk, int64_t time_ps, struct event event)
 {
     if (time_ps < 0 || time_ps > ENGINE_MAX_TIME_PS)
         return error_set(walk->error, STATUS_FAILED, "the run takes more than 53 days");
-    if (!queue_push(&walk->queue, (struct event){time_ps, key, what}))
+    event.time_ps = time_ps;
+    if (!queue_push(&walk->queue, event))
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
     return STATUS_OK;
 }
@@ -269,81 +263,65 @@ static enum status push(struct walk *walk, int64_t time_ps, uint64_t key, uint32
 static size_t resource_index(const struct walk *walk, const struct flow *flow,
                              const struct timed_use *use)
 {
+    if (walk->folded)
+        return use->resource;
     uint32_t rank = use->end == END_SRC ? flow->transfer.from : flow->transfer.to;
     if (rank == TRANSFER_SWITCH) /* a stage at the switch uses the host at the other end only */
         rank = use->end == END_SRC ? flow->transfer.to : flow->transfer.from;
     return (size_t)(rank / walk->gpus) * walk->machine->node.resource_count + use->resource;
 }
 
-/* Write what the time base + after_ps was spent on: base_trace, then the rest in one category. */
-static void trace_extend(const struct walk *walk, int64_t *row, int64_t after_ps, size_t where)
-{
-    trace_copy(walk, row, walk->base_trace);
-    row[where] += after_ps;
-}
-
 /* Start the flow's stage at the first moment when its data (now) and all its resources are there.
  * Pushes the event of its end; tells when the next slice of the lane may start. */
-static enum status stage_start(struct walk *walk, uint32_t index, int64_t *ret_next_ps,
-                               int64_t *next_trace)
+static enum status stage_start(struct walk *walk, uint32_t index, int64_t *ret_next_ps)
 {
     struct flow *flow = &walk->flows[index];
     const struct timing *timing = flow->timing;
     const struct timed_stage *stage = &timing->stages[flow->stage];
     const struct timed_use *uses = &timing->uses[stage->first_use];
-    int64_t start = walk->now, passed = 0;
-    const struct timed_use *cause = NULL;
+    size_t resources[ROUTE_MAX_USES];
+    int64_t start = walk->now;
+    uint16_t waited = UINT16_MAX;
     for (uint16_t i = 0; i < stage->use_count; i++) {
-        int64_t free_at = walk->free_ps[resource_index(walk, flow, &uses[i])] - uses[i].offset_ps;
-        if (free_at > start) {
+        resources[i] = resource_index(walk, flow, &uses[i]);
+        int64_t free_at = walk->free_ps[resources[i]] - uses[i].offset_ps;
+        if (free_at > start && uses[i].busy_ps > 0) {
             start = free_at;
-            cause = &uses[i];
+            waited = i;
         }
     }
-    if (walk->ledger->traced) {
-        /* The base is either the data's story, from the start of the stage, or the story of the
-         * resource waited for, from `passed` after the start. */
-        passed = cause ? cause->offset_ps : 0;
-        trace_copy(walk, walk->base_trace,
-                   cause ? trace_row(walk, walk->resource_trace, resource_index(walk, flow, cause))
-                         : walk->now_trace);
+    if (walk->trace.on) {
+        struct trace_record record = {.timing = timing, .stage = (uint16_t)flow->stage};
+        record.cause =
+            waited < UINT16_MAX ? walk->resource_cause[resources[waited]] : walk->now_cause;
+        record.waited = (uint16_t)(stage->first_use + (waited < UINT16_MAX ? waited : 0));
+        flow->record = trace_add(&walk->trace, record);
     }
     for (uint16_t i = 0; i < stage->use_count; i++) {
-        size_t resource = resource_index(walk, flow, &uses[i]);
-        int64_t taken = uses[i].offset_ps + uses[i].busy_ps;
-        walk->free_ps[resource] = start + taken;
-        walk->busy_ps[resource] += uses[i].busy_ps;
+        walk->busy_ps[resources[i]] += uses[i].busy_ps;
         if (flow->slice == 0)
-            walk->chunks[resource] += flow->transfer.count;
-        if (walk->ledger->traced)
-            trace_extend(walk, trace_row(walk, walk->resource_trace, resource), taken - passed,
-                         uses[i].resource);
+            walk->chunks[resources[i]] += flow->transfer.count;
+        if (uses[i].busy_ps == 0)
+            continue; /* whoever needs no time of it neither waits nor keeps others waiting */
+        walk->free_ps[resources[i]] = start + uses[i].offset_ps + uses[i].busy_ps;
+        if (walk->trace.on)
+            walk->resource_cause[resources[i]] = (struct trace_cause){
+                .record = flow->record, .exit = TRACE_USE, .use = (uint16_t)(stage->first_use + i)};
     }
     *ret_next_ps = start + stage->period_ps;
-    if (walk->ledger->traced) {
-        if (next_trace)
-            trace_extend(walk, next_trace, stage->period_ps - passed,
-                         timing->uses[stage->period_use].resource);
-        int64_t *row = trace_row(walk, walk->flow_trace, index);
-        trace_extend(walk, row, stage->handoff_ps - passed,
-                     category(walk, (enum ledger_category)stage->handoff_category));
-        row[category(walk, CATEGORY_PCIE_LATENCY)] += stage->pcie_latency_ps;
-        row[category(walk, CATEGORY_WIRE_LATENCY)] += stage->wire_latency_ps;
-        row[timing->uses[stage->slowest].resource] += stage->service_ps;
-    }
     walk->ledger->events++;
-    return push(walk, start + stage->duration_ps, event_key(walk, flow->lane, flow->key, false),
-                index);
+    return push(walk, start + stage->duration_ps,
+                (struct event){
+                    .key = event_key(flow->stage, flow->order), .rank = flow->lane, .what = index});
 }
 
-/* ---- lanes
- * --------------------------------------------------------------------------------------------- */
+/* ---- lanes ---------------------------------------------------------------------------------- */
 
 /* Load the lane's next transfer. Returns 1 loaded, 0 the lane is done, -1 error. */
 static int lane_load(struct walk *walk, struct lane *lane)
 {
     const struct plan *plan = walk->plan;
-    bool is_switch = lane->rank == plan->ranks;
+    bool is_switch = lane->rank == walk->ranks;
     while (!lane->cursor.done) {
         const struct plan_instruction *in = &plan->program[lane->cursor.at];
         for (; lane->op < in->op_count; lane->op++, lane->index = 0) {
@@ -379,6 +357,11 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
                          "a transfer of %.0f bytes in slices of %.0f bytes is more than 1e9 slices",
                          bytes, slice_B);
     size_t slot = routes_slot(walk->job->routes, lane->transfer.from, lane->transfer.to);
+    lane->order = order_of(walk, lane);
+    lane->arrives = lane->transfer;
+    if (walk->folded && fold_twin(walk->plan, &lane->cursor, walk->gpus, &lane->transfer,
+                                  &lane->arrives, walk->error) <= 0)
+        return walk->error->status;
     lane->slice = 0;
     lane->slices = (uint32_t)slices;
     lane->timing = timing_get(walk, slot, bytes / slices);
@@ -400,16 +383,16 @@ static enum status lane_issue(struct walk *walk, size_t index)
                           .lane = (uint32_t)index,
                           .slice = lane->slice,
                           .slices = lane->slices,
-                          .key = lane->issued++,
+                          .order = lane->order | (lane->issued++ & 0xffff),
                           .step = lane->cursor.step,
-                          .transfer = lane->transfer};
+                          .transfer = lane->arrives};
     int64_t next_ps;
-    enum status status = stage_start(
-        walk, at, &next_ps, walk->lane_trace ? trace_row(walk, walk->lane_trace, index) : NULL);
+    enum status status = stage_start(walk, at, &next_ps);
     if (status)
         return status;
     /* In serial accounting a rank does nothing else until what it sent has arrived. */
     lane->free_ps = walk->job->accounting == ACCOUNTING_SERIAL ? NOT_YET : next_ps;
+    lane->record = walk->flows[at].record;
     lane->on_the_way++;
     walk->ledger->slices++;
     if (++lane->slice == lane->slices)
@@ -421,7 +404,6 @@ static enum status lane_issue(struct walk *walk, size_t index)
 static enum status lane_run(struct walk *walk, size_t index)
 {
     struct lane *lane = &walk->lanes[index];
-    uint32_t window = (uint32_t)param_get(&walk->machine->engine, PARAM_ENGINE_WINDOW);
     while (!lane->done) {
         if (!lane->loaded) {
             int loaded = lane_load(walk, lane);
@@ -431,7 +413,7 @@ static enum status lane_run(struct walk *walk, size_t index)
             if (status || loaded == 0)
                 return status;
         }
-        if (lane->on_the_way >= window)
+        if (lane->on_the_way >= walk->window)
             return STATUS_OK; /* an arrival will call again */
         int ready = mailroom_ready(&walk->mailroom, lane->rank, &lane->cursor, &lane->transfer,
                                    lane->slice, lane->slices, walk->error);
@@ -441,8 +423,10 @@ static enum status lane_run(struct walk *walk, size_t index)
             if (lane->free_ps == NOT_YET || lane->waking)
                 return STATUS_OK;
             lane->waking = true;
-            return push(walk, lane->free_ps, event_key(walk, (uint32_t)index, 0, true),
-                        UINT32_MAX - (uint32_t)index);
+            return push(walk, lane->free_ps,
+                        (struct event){.key = event_key(WAKE_STAGE, lane->order),
+                                       .rank = (uint32_t)index,
+                                       .what = (uint32_t)index});
         }
         enum status status = lane_issue(walk, index);
         if (status)
@@ -456,7 +440,7 @@ static enum status lane_run(struct walk *walk, size_t index)
 static enum status receiver_run(struct walk *walk, uint32_t rank)
 {
     size_t first = (size_t)rank * walk->plan->lanes;
-    size_t end = rank == walk->plan->ranks ? walk->lane_count : first + walk->plan->lanes;
+    size_t end = rank == walk->ranks ? walk->lane_count : first + walk->plan->lanes;
     for (size_t i = first; i < end; i++) {
         enum status status = lane_run(walk, i);
         if (status)
@@ -465,17 +449,15 @@ static enum status receiver_run(struct walk *walk, uint32_t rank)
     return STATUS_OK;
 }
 
-/* ---- events
- * ---------------------------------------------------------------------------------------------- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static enum status on_stage_end(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
     int64_t ignored;
-    if (walk->ledger->traced)
-        trace_copy(walk, walk->now_trace, trace_row(walk, walk->flow_trace, index));
+    walk->now_cause = (struct trace_cause){.record = flow->record, .exit = TRACE_END};
     if (++flow->stage < flow->timing->stage_count)
-        return stage_start(walk, index, &ignored, NULL);
+        return stage_start(walk, index, &ignored);
     const struct flow done = *flow;
     flow->next_free = walk->free_flow;
     walk->free_flow = index;
@@ -484,22 +466,21 @@ static enum status on_stage_end(struct walk *walk, uint32_t index)
     if (sender->free_ps == NOT_YET)
         sender->free_ps = walk->now;
     walk->ledger->total_ps = walk->now;
-    if (walk->ledger->traced)
-        trace_copy(walk, walk->ledger->critical, walk->now_trace);
+    walk->last_record = done.record;
     int complete = mailroom_arrive(&walk->mailroom, &done.transfer, done.step, done.slice,
                                    done.slices, walk->error);
     if (complete < 0)
         return walk->error->status;
     enum status status = lane_run(walk, done.lane);
-    uint32_t to = done.transfer.to == TRANSFER_SWITCH ? walk->plan->ranks : done.transfer.to;
+    uint32_t to = done.transfer.to == TRANSFER_SWITCH ? walk->ranks : done.transfer.to;
     return status || !complete ? status : receiver_run(walk, to);
 }
 
 static enum status on_wake(struct walk *walk, size_t lane)
 {
     walk->lanes[lane].waking = false;
-    if (walk->ledger->traced)
-        trace_copy(walk, walk->now_trace, trace_row(walk, walk->lane_trace, lane));
+    walk->now_cause =
+        (struct trace_cause){.record = walk->lanes[lane].record, .exit = TRACE_PERIOD};
     return lane_run(walk, lane);
 }
 
@@ -514,9 +495,8 @@ static enum status run_events(struct walk *walk)
     while (queue_pop(&walk->queue, &event)) {
         assert(event.time_ps >= walk->now);
         walk->now = event.time_ps;
-        bool wake = (event.key >> 33 & 1) != 0;
-        enum status status =
-            wake ? on_wake(walk, UINT32_MAX - event.what) : on_stage_end(walk, event.what);
+        bool wake = event.key >> 58 == WAKE_STAGE;
+        enum status status = wake ? on_wake(walk, event.what) : on_stage_end(walk, event.what);
         if (status)
             return status;
     }
@@ -524,65 +504,85 @@ static enum status run_events(struct walk *walk)
         if (!walk->lanes[i].done)
             return error_set(walk->error, STATUS_FAILED,
                              "rank %u waits for ever in step %llu for data that nobody sends",
-                             walk->lanes[i].rank, (unsigned long long)walk->lanes[i].cursor.step);
+                             walk->lanes[i].rank,
+                             (unsigned long long)walk->lanes[i].cursor.step + 1);
     return STATUS_OK;
 }
 
-/* ---- results
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static void close_ledger(struct walk *walk)
 {
     struct ledger *ledger = walk->ledger;
+    trace_walk_back(&walk->trace, walk->last_record, ledger);
     double chunk_B = walk->job->size_B / walk->plan->chunks;
+    const int64_t alike = walk->machine->node_count / walk->nodes;
+    ledger->nodes_alike = (uint32_t)alike;
+    ledger->transfers *= (uint64_t)alike;
+    ledger->slices *= (uint64_t)alike;
     for (size_t r = 0; r < ledger->resource_count; r++) {
         struct ledger_resource *resource = &ledger->resources[r];
         uint64_t chunks = 0;
-        for (size_t node = 0; node < walk->machine->node_count; node++) {
+        for (size_t node = 0; node < walk->nodes; node++) {
             size_t at = node * ledger->resource_count + r;
             chunks += walk->chunks[at];
             resource->busy_ps += walk->busy_ps[at];
             if (walk->busy_ps[at] > resource->busy_most_ps)
                 resource->busy_most_ps = walk->busy_ps[at];
         }
-        resource->bytes = (double)chunks * chunk_B;
+        resource->busy_ps *= alike;
+        resource->bytes = (double)chunks * (double)alike * chunk_B;
     }
     for (size_t slot = 0; slot < ledger->route_count; slot++) {
         const struct route *route = walk->job->routes->slot[slot];
         if (!walk->slot_chunks[slot])
             continue;
-        ledger->route_bytes[slot] = (double)walk->slot_chunks[slot] * chunk_B;
+        ledger->route_bytes[slot] = (double)walk->slot_chunks[slot] * (double)alike * chunk_B;
         ledger->crossing_bytes +=
             ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_CROSSING);
         ledger->wire_bytes += ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_WIRE);
     }
 }
 
-enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, struct error *error)
+static enum status run_once(const struct engine_job *job, bool fold, struct ledger *ret_ledger,
+                            bool *ret_broken, struct error *error)
 {
     struct walk walk;
     struct ledger ledger;
-    struct error local; /* the walk always has somewhere to put what went wrong */
-    enum status status = check_switch_ops(job->plan, error);
-    if (!status && machine_ranks(job->routes->machine) != job->plan->ranks)
-        status = error_set(error, STATUS_INPUT, "the plan is for %u ranks, the machine has %u",
-                           job->plan->ranks, machine_ranks(job->routes->machine));
-    if (!status)
-        status = ledger_init(&ledger, job->routes, error);
+    enum status status = ledger_init(&ledger, job->routes, error);
     if (status)
         return status;
-    memset(&local, 0, sizeof local);
-    status = walk_init(&walk, job, &ledger, error ? error : &local);
+    status = walk_init(&walk, job, fold, &ledger, error);
     if (!status)
         status = run_events(&walk);
     if (!status)
         close_ledger(&walk);
+    *ret_broken = walk.fold_broken;
     walk_free(&walk);
-    if (status) {
+    if (status || *ret_broken)
         ledger_free(&ledger);
+    else
+        *ret_ledger = ledger;
+    return status;
+}
+
+enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, struct error *error)
+{
+    struct error local; /* the walk always has somewhere to put what went wrong */
+    memset(&local, 0, sizeof local);
+    error = error ? error : &local;
+    const struct plan *plan = job->plan;
+    const struct machine *machine = job->routes->machine;
+    enum status status = check_switch_ops(plan, error);
+    if (!status && machine_ranks(machine) != plan->ranks)
+        status = error_set(error, STATUS_INPUT, "the plan is for %u ranks, the machine has %u",
+                           plan->ranks, machine_ranks(machine));
+    if (status)
         return status;
-    }
-    *ret_ledger = ledger;
-    return STATUS_OK;
+    bool broken = !job->plain && fold_plan(plan, (uint32_t)machine->node.gpu_count);
+    if (broken)
+        status = run_once(job, true, ret_ledger, &broken, error);
+    else
+        broken = true;
+    return status || !broken ? status : run_once(job, false, ret_ledger, &broken, error);
 }

@@ -31,6 +31,7 @@ struct engine_job {
     double size_B;         /* S */
     enum accounting accounting;
     bool trace; /* attribute the critical path (the engine leaves it out of runs too large) */
+    bool plain; /* simulate every node, also where one stands for all (see fold.h) */
 };
 
 const char *accounting_name(enum accounting accounting);

@@ -21,14 +21,16 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NOMEM, "out of memory");
 }
 
-enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, struct error *error)
+enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, uint32_t ranks,
+                          struct error *error)
 {
     memset(mailroom, 0, sizeof *mailroom);
     mailroom->plan = plan;
-    mailroom->inbox = calloc((size_t)plan->ranks + 1, sizeof *mailroom->inbox);
+    mailroom->ranks = ranks;
+    mailroom->inbox = calloc((size_t)ranks + 1, sizeof *mailroom->inbox);
     if (!mailroom->inbox)
         return no_memory(error);
-    for (uint32_t i = 0; i <= plan->ranks; i++)
+    for (uint32_t i = 0; i <= ranks; i++)
         plan_first(plan, &mailroom->inbox[i].horizon);
     return STATUS_OK;
 }
@@ -37,7 +39,7 @@ void mailroom_free(struct mailroom *mailroom)
 {
     if (!mailroom || !mailroom->plan)
         return;
-    for (uint32_t i = 0; mailroom->inbox && i <= mailroom->plan->ranks; i++) {
+    for (uint32_t i = 0; mailroom->inbox && i <= mailroom->ranks; i++) {
         for (size_t r = 0; r < mailroom->inbox[i].count; r++)
             free(mailroom->inbox[i].receives[r].missing);
         free(mailroom->inbox[i].receives);
@@ -51,8 +53,7 @@ void mailroom_free(struct mailroom *mailroom)
     memset(mailroom, 0, sizeof *mailroom);
 }
 
-/* ---- who sends to me ----------------------------------------------------------------------------
- */
+/* ---- who sends to me ------------------------------------------------------------------------ */
 
 static bool same_every_turn(const struct plan_op *op)
 {
@@ -129,8 +130,7 @@ static void index_pass(struct mailroom *mailroom, struct sender_index *index)
     *index = mailroom->index[--mailroom->index_count];
 }
 
-/* ---- receives
- * ------------------------------------------------------------------------------------ */
+/* ---- receives ------------------------------------------------------------------------------- */
 
 static struct receive *find(struct inbox *inbox, uint64_t step, uint32_t op, uint32_t from,
                             uint32_t edge)
@@ -210,12 +210,13 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
     enum status status = STATUS_OK;
     int found = 0;
     if (operation->kind == PLAN_UP) {
-        for (uint32_t r = 0; rank == plan->ranks && r < plan->ranks && !status && found >= 0; r++) {
+        for (uint32_t r = 0;
+             rank == mailroom->ranks && r < mailroom->ranks && !status && found >= 0; r++) {
             found = plan_transfer(plan, operation, cursor, r, 0, &transfer, error);
             if (found > 0)
                 status = expect(mailroom, inbox, &transfer, cursor->step, error);
         }
-    } else if (rank == plan->ranks) {
+    } else if (rank == mailroom->ranks) {
         return STATUS_OK;
     } else if (operation->kind == PLAN_DOWN) {
         found = plan_transfer(plan, operation, cursor, rank, 0, &transfer, error);
@@ -263,13 +264,12 @@ static int arrive_at_switch(struct mailroom *mailroom, struct receive *receive, 
                             struct error *error)
 {
     if (!receive->missing) {
-        const struct plan *plan = mailroom->plan;
         if (!receive->expected) {
             const uint64_t step = receive->step;
             const uint32_t op = receive->op;
-            if (look_ahead(mailroom, plan->ranks, step + 1, error))
+            if (look_ahead(mailroom, mailroom->ranks, step + 1, error))
                 return -1;
-            receive = find(&mailroom->inbox[plan->ranks], step, op, 0, 0);
+            receive = find(&mailroom->inbox[mailroom->ranks], step, op, 0, 0);
         }
         receive->missing = malloc(receive->slices * sizeof *receive->missing);
         if (!receive->missing) {
@@ -290,7 +290,7 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
                     uint32_t slice, uint32_t slices, struct error *error)
 {
     bool to_switch = transfer->to == TRANSFER_SWITCH;
-    struct inbox *inbox = &mailroom->inbox[to_switch ? mailroom->plan->ranks : transfer->to];
+    struct inbox *inbox = &mailroom->inbox[to_switch ? mailroom->ranks : transfer->to];
     struct receive *receive = record(mailroom, inbox, transfer, step, error);
     if (!receive)
         return -1;

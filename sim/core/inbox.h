@@ -29,12 +29,14 @@ struct inbox {
 
 struct mailroom {
     const struct plan *plan;
-    struct inbox *inbox; /* plan->ranks + 1 of them; the last is the switch */
+    uint32_t ranks;      /* that are simulated: all, or the first few that stand for all */
+    struct inbox *inbox; /* ranks + 1 of them; the last is the switch */
     struct sender_index *index;
     size_t index_count;
 };
 
-enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, struct error *error);
+enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, uint32_t ranks,
+                          struct error *error);
 void mailroom_free(struct mailroom *mailroom);
 
 /* Note that slice `slice` of `slices` of a transfer has arrived. Slices of one transfer arrive in
@@ -44,7 +46,7 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
                     uint32_t slice, uint32_t slices, struct error *error);
 
 /* Whether slice `slice` of `slices` of what `rank` sends in `cursor`'s step can be read: 1 yes,
- * 0 not yet, -1 error. `rank` = plan->ranks is the switch. */
+ * 0 not yet, -1 error. `rank` = mailroom->ranks is the switch. */
 int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
                    const struct transfer *transfer, uint32_t slice, uint32_t slices,
                    struct error *error);

@@ -28,10 +28,12 @@ struct ledger_resource {
 
 struct ledger {
     int64_t total_ps;
-    uint64_t transfers, slices, events;
-    double crossing_bytes; /* payload bytes times PCIe crossings, all ranks */
-    double wire_bytes;     /* payload bytes times wire passes, all ranks */
-    size_t resource_count; /* of one node */
+    uint64_t transfers, slices; /* of all ranks */
+    uint64_t events;            /* simulated */
+    uint32_t nodes_alike;       /* nodes that each simulated node stands for; see fold.h */
+    double crossing_bytes;      /* payload bytes times PCIe crossings, all ranks */
+    double wire_bytes;          /* payload bytes times wire passes, all ranks */
+    size_t resource_count;      /* of one node */
     struct ledger_resource *resources;
     bool traced;         /* whether critical is filled */
     int64_t *critical;   /* resource_count + CATEGORY_COUNT entries; they add up to total_ps */

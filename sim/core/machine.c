@@ -164,6 +164,14 @@ static void make_link_resources(struct node_type *node, struct link *link)
     add_resource(node, RESOURCE_PCIE, rate, latency, b, " -> ", a);
 }
 
+static enum status device_fault(struct error *error, const struct device *device, const char *what)
+{
+    error_set(error, STATUS_INPUT, "%s %s", device->name, what);
+    if (error)
+        snprintf(error->subject, sizeof error->subject, "%s", device->name);
+    return STATUS_INPUT;
+}
+
 static enum status check_node(const struct machine *machine, struct error *error)
 {
     const struct node_type *node = &machine->node;
@@ -171,12 +179,12 @@ static enum status check_node(const struct machine *machine, struct error *error
         return error_set(error, STATUS_INPUT, "the node has no GPU");
     for (size_t g = 0; g < node->gpu_count; g++)
         if (machine_nearest(machine, node->gpus[g], DEVICE_CPU) < 0)
-            return error_set(error, STATUS_INPUT, "no chain of links leads from %s to a cpu",
-                             node->devices[node->gpus[g]].name);
+            return device_fault(error, &node->devices[node->gpus[g]],
+                                "reaches no cpu by any chain of links");
     for (size_t i = 0; i < node->device_count; i++) {
         const struct device *device = &node->devices[i];
         if (device->kind == DEVICE_NIC && !param_is_set(&device->params, PARAM_NIC_RATE))
-            return error_set(error, STATUS_INPUT, "%s has no rate", device->name);
+            return device_fault(error, device, "has no rate");
     }
     return STATUS_OK;
 }

@@ -223,10 +223,10 @@ static int nonsense(struct error *error, const struct plan_op *op, const struct 
 {
     if (value == RULE_UNDEFINED)
         error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is undefined (division by zero?)",
-                  (unsigned long long)cursor->step, rank, what);
+                  (unsigned long long)cursor->step + 1, rank, what);
     else
         error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is %lld, must be 0 .. %lld",
-                  (unsigned long long)cursor->step, rank, what, (long long)value,
+                  (unsigned long long)cursor->step + 1, rank, what, (long long)value,
                   (long long)limit - 1);
     if (error)
         error->line = op->line;
@@ -286,7 +286,7 @@ int plan_transfer(const struct plan *plan, const struct plan_op *op,
     }
     if (ret->to == ret->from) {
         error_set(error, STATUS_INPUT, "step %llu: rank %u sends to itself",
-                  (unsigned long long)cursor->step, rank);
+                  (unsigned long long)cursor->step + 1, rank);
         if (error)
             error->line = op->line;
         return -1;

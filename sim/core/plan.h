@@ -65,6 +65,7 @@ struct plan_instruction {
 
 struct plan {
     char name[64];
+    char source[256]; /* the script it came from, for messages */
     enum collective collective;
     uint32_t ranks, chunks;
     uint32_t root; /* broadcast, reduce */

@@ -21,7 +21,9 @@ static bool before(const struct event *a, const struct event *b)
 {
     if (a->time_ps != b->time_ps)
         return a->time_ps < b->time_ps;
-    return a->key < b->key;
+    if (a->key != b->key)
+        return a->key < b->key;
+    return a->rank < b->rank;
 }
 
 bool queue_push(struct queue *queue, struct event event)

@@ -1,7 +1,7 @@
-/* queue.h: the event queue: a heap ordered by (time, key).
+/* queue.h: the event queue: a heap ordered by (time, key, rank).
  *
- * The key is total: no two waiting events carry the same (time, key), so the order never depends
- * on how events were inserted.
+ * The key is total: no two waiting events carry the same (time, key, rank), so the order never
+ * depends on how events were inserted.
  */
 #ifndef GDSIM_CORE_QUEUE_H
 #define GDSIM_CORE_QUEUE_H
@@ -13,6 +13,7 @@
 struct event {
     int64_t time_ps;
     uint64_t key;
+    uint32_t rank; /* decides between equal keys */
     uint32_t what; /* for the owner of the queue */
 };
 

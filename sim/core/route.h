@@ -77,7 +77,7 @@ struct endpoints {
     bool same_node;
 };
 
-/* ---- for mechanisms: put a route together, front to back ----------------------------------- */
+/* ---- for mechanisms: put a route together, front to back ------------------------------------ */
 
 /* Open a stage. `param` names the software cost of the handoff before it, paid by the thread of
  * GPU `gpu` at `end`; what = "" and cost 0 for a stage that starts by itself. */
@@ -95,7 +95,7 @@ enum status route_crossing(struct route *route, const struct machine *machine, e
 enum status route_wire(struct route *route, const struct machine *machine, int src_nic, int dst_nic,
                        double extra_s, struct error *error);
 
-/* ---- reading a route ------------------------------------------------------------------------- */
+/* ---- reading a route ------------------------------------------------------------------------ */
 
 /* Legs of one kind. */
 size_t route_count_legs(const struct route *route, enum leg_kind kind);

@@ -23,7 +23,8 @@ struct error {
     uint32_t line;   /* 1-based; 0 unknown */
     uint32_t column; /* 1-based, in characters; 0 unknown */
     char message[512];
-    char hint[256]; /* what to do about it; "" if nothing useful can be said */
+    char hint[256];   /* what to do about it; "" if nothing useful can be said */
+    char subject[64]; /* name of the thing at fault, for a caller who knows its place */
 };
 
 #if defined(__GNUC__)

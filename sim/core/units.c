@@ -154,7 +154,7 @@ static const struct unit *unit_find(enum dimension dimension, const char *text, 
     return NULL;
 }
 
-/* ---- mistakes in the unit -------------------------------------------------------------------- */
+/* ---- mistakes in the unit ------------------------------------------------------------------- */
 
 /* The prefix of a unit in its proper case ("k" or "M"), "" for none or a letter that is none. */
 static const char *prefix_of(const char *unit)
@@ -247,7 +247,7 @@ static enum status unit_refuse(const char *text, size_t length, size_t unit_at,
     return error_hint(error, "units of this quantity: %s", family->all_units);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /* The rules that hold once the value is known. */
 static enum status value_check(double value, enum dimension dimension, const char *whole,
@@ -332,7 +332,7 @@ enum status units_parse(const char *text, size_t length, enum dimension dimensio
     return status;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* Sizes that are whole MiB and more read best as such; six digits must say them exactly. */
 static bool format_binary(double value, char *buffer, size_t size)

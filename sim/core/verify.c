@@ -61,12 +61,11 @@ static void fault(struct verifier *v, uint64_t step, const struct transfer *tran
     v->verdict->chunk = chunk;
     v->verdict->line = transfer->op->line;
     snprintf(v->verdict->sentence, sizeof v->verdict->sentence,
-             "In step %llu %s sends chunk %u to %s, but %s.", (unsigned long long)step,
+             "In step %llu %s sends chunk %u to %s, but %s.", (unsigned long long)step + 1,
              who(transfer->from, from, sizeof from), chunk, who(transfer->to, to, sizeof to), what);
 }
 
-/* ---- what there is at the start, and must be at the end
- * ------------------------------------------- */
+/* ---- what there is at the start, and must be at the end ------------------------------------- */
 
 /* Chunks of rank r in collectives that deal the message out: an equal block each. */
 static uint32_t block_owner(const struct plan *plan, uint32_t chunk)
@@ -127,7 +126,7 @@ static bool check_end(struct verifier *v)
             char writer[32];
             if (c->step != NEVER)
                 snprintf(last, sizeof last, "it was last written in step %llu, by %s",
-                         (unsigned long long)c->step, who(c->writer, writer, sizeof writer));
+                         (unsigned long long)c->step + 1, who(c->writer, writer, sizeof writer));
             uint32_t lacks = want == all && c->set != CONTRIBUTION_NONE
                                  ? contribution_lacks(&v->all, c->set, plan->ranks)
                                  : UINT32_MAX;
@@ -146,8 +145,7 @@ static bool check_end(struct verifier *v)
     return true;
 }
 
-/* ---- one step
- * ---------------------------------------------------------------------------------------- */
+/* ---- one step ------------------------------------------------------------------------------- */
 
 static enum status post(struct verifier *v, const struct transfer *transfer, uint64_t step)
 {

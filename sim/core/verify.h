@@ -13,7 +13,8 @@
 struct verdict {
     bool correct;
     char sentence[512];
-    uint64_t step; /* of the fault; number of steps when it shows at the end only */
+    uint64_t step; /* of the fault, counted from 0 (sentences count from 1); number of steps when it
+                      shows at the end only */
     uint32_t rank, chunk;
     uint32_t line;      /* of the script; 0 unknown */
     uint64_t transfers; /* made */

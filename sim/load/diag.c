@@ -20,7 +20,7 @@ struct diag_source {
     size_t length;
 };
 
-/* ---- a text that grows; after a failed allocation it only remembers that it failed ----------- */
+/* ---- a text that grows; after a failed allocation it only remembers that it failed ---------- */
 struct text {
     char *at;
     size_t length, capacity;
@@ -51,7 +51,7 @@ static void text_string(struct text *text, const char *string)
     text_add(text, string, strlen(string));
 }
 
-/* ---- characters ------------------------------------------------------------------------------ */
+/* ---- characters ----------------------------------------------------------------------------- */
 
 /* Length of the character at `s`; *ret_clean says whether a terminal can be given it. A byte
  * that is not UTF-8 counts as one character. Direction overrides are not clean: they would make
@@ -103,7 +103,7 @@ size_t diag_line_end(const char *s, size_t left)
     return 0;
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------------------------- */
 void diag_init(struct diag_list *list)
 {
     memset(list, 0, sizeof *list);
@@ -251,7 +251,7 @@ const struct diag *diag_get(const struct diag_list *list, size_t index)
     return index < list->stored ? &list->items[index] : NULL;
 }
 
-/* ---- printing -------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------- */
 
 /* The given line of a text, without its line end; false if there are fewer lines. */
 static bool line_find(const struct diag_source *source, uint32_t line, const char **ret_start,
@@ -366,7 +366,7 @@ enum status diag_render(const struct diag_list *list, char **ret_text)
     return STATUS_OK;
 }
 
-/* ---- did you mean ---------------------------------------------------------------------------- */
+/* ---- did you mean --------------------------------------------------------------------------- */
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;

@@ -22,8 +22,7 @@ const char *scenario_report_name(enum scenario_report report)
     return names[report];
 }
 
-/* ---- the tree
- * ------------------------------------------------------------------------------------------ */
+/* ---- the tree ------------------------------------------------------------------------------- */
 
 struct stack {
     const char *path;
@@ -141,8 +140,7 @@ static enum status apply_set(const struct scenario_request *request, struct scen
     return STATUS_OK;
 }
 
-/* ---- typed values
- * ------------------------------------------------------------------------------------------ */
+/* ---- typed values --------------------------------------------------------------------------- */
 
 static char *read_text(const struct object_reader *reader, struct yaml_node *root, const char *key)
 {

@@ -120,6 +120,9 @@ void scenario_read_machine(const struct object_reader *reader, struct yaml_node 
         return;
     }
     read_node(reader, node, machine);
-    if (diag_count(reader->diag) == before && machine_finish(machine, &error))
-        diag_add(reader->diag, node->mark, NULL, "%s", error.message);
+    if (diag_count(reader->diag) == before && machine_finish(machine, &error)) {
+        const struct yaml_entry *entry =
+            yaml_map_entry(yaml_map_get(node, "devices"), error.subject);
+        diag_add(reader->diag, entry ? entry->key_mark : node->mark, NULL, "%s", error.message);
+    }
 }

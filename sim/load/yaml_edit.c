@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- merging --------------------------------------------------------------------------------- */
+/* ---- merging -------------------------------------------------------------------------------- */
 static struct yaml_node *node_copy(struct yaml_tree *tree, const struct yaml_node *from)
 {
     struct yaml_node *node = yaml_tree_alloc(tree, sizeof *node);
@@ -107,7 +107,7 @@ enum status yaml_tree_merge(struct yaml_tree *base, const struct yaml_tree *over
     return STATUS_OK;
 }
 
-/* ---- --set ----------------------------------------------------------------------------------- */
+/* ---- --set ---------------------------------------------------------------------------------- */
 static const char PREFIX[] = "--set ";
 enum { PREFIX_LENGTH = sizeof PREFIX - 1, INDEX_DIGITS = 6 };
 

@@ -20,7 +20,7 @@ static void *array_grow(struct yaml_tree *tree, void *array, size_t count, size_
     return larger;
 }
 
-/* ---- mistakes -------------------------------------------------------------------------------- */
+/* ---- mistakes ------------------------------------------------------------------------------- */
 struct reader {
     yaml_parser_t parser;
     struct yaml_tree *tree;
@@ -124,7 +124,7 @@ int yaml_control_character(const char *text, size_t length)
     return -1;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 /* Mistakes that leave the structure readable are added to the list and reading goes on; a status
  * other than OK means that it cannot. */
@@ -313,7 +313,7 @@ done:
     return status;
 }
 
-/* ---- documents ------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------ */
 static enum status read_document(struct reader *reader, yaml_event_t *event,
                                  struct yaml_node **ret_root)
 {

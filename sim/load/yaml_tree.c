@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- memory of a tree ------------------------------------------------------------------------ */
+/* ---- memory of a tree ----------------------------------------------------------------------- */
 struct yaml_block {
     struct yaml_block *next;
     size_t used, size;
@@ -56,7 +56,7 @@ struct yaml_tree *yaml_tree_free(struct yaml_tree *tree)
     return NULL;
 }
 
-/* ---- texts and files ------------------------------------------------------------------------- */
+/* ---- texts and files ------------------------------------------------------------------------ */
 enum status yaml_tree_parse(const char *text, size_t length, const char *name,
                             struct yaml_tree **ret_tree, struct diag_list *diag)
 {
@@ -119,7 +119,7 @@ done:
     return status;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking -------------------------------------------------------------------------------- */
 bool yaml_is_blank(const struct yaml_node *node)
 {
     return node && node->kind == YAML_TREE_SCALAR && !node->quoted && node->length == 0;

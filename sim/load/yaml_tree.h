@@ -92,7 +92,7 @@ const char *yaml_kind_name(const struct yaml_node *node);
 /* An empty plain scalar, which is what `key:` alone gives. */
 bool yaml_is_blank(const struct yaml_node *node);
 
-/* ---- Private part: shared between yaml_tree.c, yaml_read.c and yaml_edit.c ------------------- */
+/* ---- Private part: shared between yaml_tree.c, yaml_read.c and yaml_edit.c ------------------ */
 
 struct yaml_source {
     const char *file; /* interned */

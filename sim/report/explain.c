@@ -22,8 +22,7 @@ static const char *quantity(double value, enum dimension dimension, char *buf)
     return units_format(value, dimension, buf, UNITS_TEXT_MAX);
 }
 
-/* ---- one transfer
- * ---------------------------------------------------------------------------------------- */
+/* ---- one transfer --------------------------------------------------------------------------- */
 
 static void write_leg(struct text *text, const struct route_leg *leg, double bytes)
 {
@@ -59,9 +58,7 @@ static int64_t serial_ps(const struct timing *timing)
     return total;
 }
 
-/* ---- steps
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 /* The longest transfer of a step, and equal steps in a row. */
 struct span {
@@ -187,9 +184,7 @@ static enum status write_steps(struct text *text, const struct explain_cell *cel
     return STATUS_OK;
 }
 
-/* ---- the ledger
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the ledger ----------------------------------------------------------------------------- */
 
 static void write_critical(struct text *text, const struct explain_cell *cell,
                            const struct ledger *ledger)
@@ -259,9 +254,7 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
     return STATUS_OK;
 }
 
-/* ---- parameters
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static void write_params(struct text *text, const struct params *params, const char *object)
 {
@@ -278,6 +271,8 @@ static void write_params(struct text *text, const struct params *params, const c
                     quantity(param_get(params, id), info->dimension, value));
         if (origin->kind == ORIGIN_DEFAULT)
             text_printf(text, "default: %s\n", info->source);
+        else if (origin->kind == ORIGIN_SET)
+            text_printf(text, "%s\n", origin->file);
         else
             text_printf(text, "%s: %s:%u%s%s\n", origin_kind_name(origin->kind), origin->file,
                         origin->line, origin->source ? ", " : "",

@@ -61,7 +61,7 @@ static int print_real(double value, char *buffer, size_t size)
     return digits;
 }
 
-/* ---- table for people ---------------------------------------------------------------------- */
+/* ---- table for people ----------------------------------------------------------------------- */
 
 /* A line break or an escape sequence in a name must not break the table or steer the terminal. */
 static void print_escaped(struct text *text, const char *string)
@@ -183,7 +183,7 @@ enum status grid_write_table(const struct grid *grid, struct text *text, struct 
     return finish(text, start, failed, error);
 }
 
-/* ---- CSV ----------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------ */
 
 /* libcsv's own rules of quoting, which quote every field. */
 static void print_quoted(struct text *text, const char *string)
@@ -242,7 +242,7 @@ enum status grid_write_csv(const struct grid *grid, struct text *text, struct er
     return finish(text, start, false, error);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static json_t *json_value(enum grid_kind kind, const struct cell *cell, int *digits)
 {

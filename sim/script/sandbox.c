@@ -37,14 +37,16 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t new_size
 
 static void on_count(lua_State *L, lua_Debug *debug)
 {
-    (void)debug;
     struct sandbox *sandbox = *(struct sandbox **)lua_getextraspace(L);
     if (sandbox->instructions_left > HOOK_EVERY) {
         sandbox->instructions_left -= HOOK_EVERY;
         return;
     }
     sandbox->instructions_spent = true;
-    luaL_error(L, "the script runs too long (does a loop never end?)");
+    lua_getinfo(L, "l", debug);
+    lua_pushfstring(L, "script:%d: the script runs too long (does a loop never end?)",
+                    debug->currentline);
+    lua_error(L);
 }
 
 static void remove_fields(lua_State *L, const char *table, const char *const *names, size_t count)

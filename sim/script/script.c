@@ -42,8 +42,7 @@ static void must(lua_State *L, enum status status, const struct error *error)
         luaL_error(L, "%s", error->message);
 }
 
-/* ---- p:split, p:loop, p:step
- * ------------------------------------------------------------------------- */
+/* ---- p:split, p:loop, p:step ---------------------------------------------------------------- */
 
 static int p_split(lua_State *L)
 {
@@ -100,8 +99,7 @@ static int p_step(lua_State *L)
     return 0;
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------ */
+/* ---- operations ----------------------------------------------------------------------------- */
 
 /* The field as a rule, or `fallback` when it is absent. Returns whether it was there. */
 static bool field_rule(lua_State *L, const char *name, int64_t fallback, struct rule *ret_rule)
@@ -247,8 +245,7 @@ static int p_switch_multicast(lua_State *L)
     return switch_operation(L, "p:switch_multicast", PLAN_DOWN);
 }
 
-/* ---- the object p
- * ------------------------------------------------------------------------------------------ */
+/* ---- the object p --------------------------------------------------------------------------- */
 
 static int p_unknown(lua_State *L)
 {
@@ -324,9 +321,7 @@ static void push_p(lua_State *L, struct builder *b)
     lua_setmetatable(L, -2);
 }
 
-/* ---- running
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 /* In a protected call: load, run the top level, check the globals, run plan(p). */
 static int run(lua_State *L)
@@ -370,6 +365,7 @@ static void name_plan(struct plan *plan, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
+    snprintf(plan->source, sizeof plan->source, "%s", path);
     snprintf(plan->name, sizeof plan->name, "%s", base);
     char *dot = strrchr(plan->name, '.');
     if (dot && dot != plan->name)

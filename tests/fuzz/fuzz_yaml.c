@@ -1,7 +1,7 @@
 /* fuzz_yaml.c: libFuzzer entry for the YAML reader, merge, --set and the printing of mistakes.
  *
  *   clang -std=c17 -D_POSIX_C_SOURCE=200809L -I. -g -O1 -fsanitize=fuzzer,address,undefined \
- *       tests/fuzz/fuzz_yaml.c sim/load/diag.c sim/load/yaml_*.c sim/load/units.c \
+ *       tests/fuzz/fuzz_yaml.c sim/load/diag.c sim/load/yaml_*.c sim/core/units.c \
  *       sim/core/status.c -lyaml -lm
  *
  * The input up to the first NUL is the file, then up to the next one the --set path, and then
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/load/diag.h"
 #include "sim/core/units.h"
+#include "sim/load/diag.h"
 #include "sim/load/yaml_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,0 +1,186 @@
+/* help_core.c: see help_core.h. */
+#include "tests/unit/help_core.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/script/script.h"
+
+void core_assert_near(double actual, double expected, double rtol, const char *what,
+                      const char *file, int line)
+{
+    if (fabs(actual - expected) <= rtol * fabs(expected))
+        return;
+    print_error("%s is %.17g, not %.17g (within %g)\n", what, actual, expected, rtol);
+    _fail(file, line);
+}
+
+void core_assert_ok(enum status status, const struct error *error, const char *file, int line)
+{
+    if (status == STATUS_OK)
+        return;
+    print_error("status %d: %s\n", (int)status, error ? error->message : "");
+    _fail(file, line);
+}
+
+static void set(struct params *params, enum param_id id, double value)
+{
+    param_set(params, id, value, ORIGIN_OF_TEST);
+}
+
+static void add_link(struct machine *machine, const char *other, double rate_Bps,
+                     const struct core_spec *spec)
+{
+    struct error error;
+    size_t index;
+    assert_ok(machine_add_link(machine, "sw0", other, &index, &error), &error);
+    struct params *params = &machine->node.links[index].params;
+    set(params, PARAM_PCIE_RATE, rate_Bps > 0 ? rate_Bps : spec->pcie_Bps);
+    set(params, PARAM_PCIE_LATENCY, spec->link_s);
+}
+
+static struct params *add_device(struct machine *machine, const char *name, enum device_kind kind)
+{
+    struct error error;
+    size_t index;
+    assert_ok(machine_add_device(machine, name, kind, &index, &error), &error);
+    return &machine->node.devices[index].params;
+}
+
+void core_machine(const struct core_spec *spec, struct machine *ret_machine)
+{
+    struct machine *m = ret_machine;
+    struct error error;
+    uint32_t gpus = spec->gpus ? spec->gpus : 1;
+    char name[MACHINE_NAME_LENGTH];
+    machine_init(m);
+    m->node_count = spec->nodes ? spec->nodes : 1;
+    set(&m->software, PARAM_SOFTWARE_STEP_HANDOFF, spec->step_s);
+    set(&m->software, PARAM_SOFTWARE_COPY_HANDOFF, spec->copy_s);
+    set(&m->software, PARAM_SOFTWARE_COPY_BLOCKING, spec->blocking);
+    set(&m->fabric, PARAM_FABRIC_HOP_LATENCY, spec->hop_s);
+    set(&m->fabric, PARAM_FABRIC_SWITCH_REDUCE, spec->reduce_s);
+    if (spec->slice_B > 0)
+        set(&m->engine, PARAM_ENGINE_SLICE, spec->slice_B);
+    if (spec->window > 0)
+        set(&m->engine, PARAM_ENGINE_WINDOW, spec->window);
+    struct params *cpu = add_device(m, "cpu0", DEVICE_CPU);
+    if (spec->dram_Bps > 0)
+        set(cpu, PARAM_CPU_DRAM_RATE, spec->dram_Bps);
+    set(add_device(m, "sw0", DEVICE_PCIE_SWITCH), PARAM_PCIE_SWITCH_LATENCY, spec->switch_s);
+    for (uint32_t g = 0; g < gpus; g++) {
+        snprintf(name, sizeof name, "gpu%u", g);
+        add_device(m, name, DEVICE_GPU);
+    }
+    struct params *nic = add_device(m, "nic0", DEVICE_NIC);
+    set(nic, PARAM_NIC_RATE, spec->nic_Bps);
+    set(nic, PARAM_NIC_EFFICIENCY, 1);
+    set(nic, PARAM_NIC_LATENCY, spec->nic_s);
+    add_link(m, "cpu0", spec->cpu_link_Bps, spec);
+    for (uint32_t g = 0; g < gpus; g++) {
+        snprintf(name, sizeof name, "gpu%u", g);
+        add_link(m, name, spec->gpu_link_Bps, spec);
+    }
+    add_link(m, "nic0", spec->nic_link_Bps, spec);
+    assert_ok(machine_finish(m, &error), &error);
+}
+
+void core_script(const char *text, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan)
+{
+    struct error error;
+    struct script_job job = {.name = "test.lua",
+                             .text = text,
+                             .length = strlen(text),
+                             .ranks = ranks,
+                             .gpus_per_node = gpus_per_node};
+    assert_ok(script_plan(&job, ret_plan, &error), &error);
+}
+
+void core_lua_file(const char *path, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan)
+{
+    char text[16384];
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        print_error("cannot read %s; run the tests at the root of the repository\n", path);
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    core_script(text, ranks, gpus_per_node, ret_plan);
+}
+
+void core_edges(uint32_t ranks, uint32_t chunks, const struct plan_edge *edges, size_t count,
+                struct plan *ret_plan)
+{
+    struct error error;
+    struct plan_op op = {.kind = PLAN_SEND, .count = rule_constant(1), .line = 1};
+    bool open = false;
+    plan_init(ret_plan, ranks);
+    ret_plan->chunks = chunks;
+    for (size_t i = 0; i < count; i++) {
+        if (edges[i].from == edges[i].to) {
+            if (open)
+                assert_ok(plan_end_step(ret_plan, &error), &error);
+            open = false;
+            continue;
+        }
+        if (!open) {
+            assert_ok(plan_begin_step(ret_plan, &error), &error);
+            assert_ok(plan_add_op(ret_plan, &op, &error), &error);
+        }
+        open = true;
+        assert_ok(plan_add_edge(ret_plan, edges[i], &error), &error);
+    }
+    if (open)
+        assert_ok(plan_end_step(ret_plan, &error), &error);
+    assert_ok(plan_finish(ret_plan, &error), &error);
+}
+
+void core_run(const struct machine *machine, const struct plan *plan, const char *mechanism,
+              enum accounting accounting, double size_B, struct ledger *ret_ledger)
+{
+    struct error error;
+    struct routes routes;
+    assert_non_null(mechanism_find(mechanism));
+    assert_ok(routes_init(&routes, machine, mechanism_find(mechanism), &error), &error);
+    struct engine_job job = {
+        .plan = plan, .routes = &routes, .size_B = size_B, .accounting = accounting, .trace = true};
+    assert_ok(engine_run(&job, ret_ledger, &error), &error);
+    routes_free(&routes);
+}
+
+int64_t core_time(const struct core_spec *spec, const struct plan *plan, const char *mechanism,
+                  enum accounting accounting, double size_B)
+{
+    struct machine machine;
+    struct ledger ledger;
+    core_machine(spec, &machine);
+    core_run(&machine, plan, mechanism, accounting, size_B, &ledger);
+    int64_t total = ledger.total_ps, sum = 0;
+    assert_true(ledger.traced);
+    for (size_t i = 0; i < ledger.resource_count + CATEGORY_COUNT; i++)
+        sum += ledger.critical[i];
+    assert_int_equal(sum, total);
+    ledger_free(&ledger);
+    machine_free(&machine);
+    return total;
+}
+
+uint64_t core_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u; /* splitmix64 */
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+uint64_t core_random_below(uint64_t *state, uint64_t limit)
+{
+    return core_random(state) % limit;
+}

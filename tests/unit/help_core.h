@@ -1,0 +1,68 @@
+/* help_core.h: machines, plans and runs built in code, for the tests of sim/core. */
+#ifndef GDSIM_TESTS_HELP_CORE_H
+#define GDSIM_TESTS_HELP_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/core/engine.h"
+#include "sim/core/routes.h"
+
+/* A machine of equal nodes: cpu0, sw0, gpu0 .. and one nic0, all behind sw0. What is left at zero
+ * costs nothing (times) or keeps its default (slice, window) or is one (nodes, gpus). */
+struct core_spec {
+    uint32_t nodes, gpus;
+    double pcie_Bps; /* of every link without a rate of its own */
+    double cpu_link_Bps, gpu_link_Bps, nic_link_Bps;
+    double nic_Bps;
+    double dram_Bps;                       /* 0: unlimited */
+    double step_s, copy_s;                 /* handoffs */
+    bool blocking;                         /* copy_blocking */
+    double link_s, switch_s, nic_s, hop_s; /* latencies: PCIe link and switch, wire, fabric */
+    double reduce_s;                       /* in the fabric switch, each pass */
+    double slice_B, window;
+};
+
+#define PS_PER_US ((int64_t)1000000)
+
+#define ORIGIN_OF_TEST ((struct origin){.kind = ORIGIN_SET})
+
+/* Within rtol of expected, relative to it; prints both. assert_float_equal casts to float. */
+#define assert_near(actual, expected, rtol)                                                        \
+    core_assert_near((actual), (expected), (rtol), #actual, __FILE__, __LINE__)
+void core_assert_near(double actual, double expected, double rtol, const char *what,
+                      const char *file, int line);
+
+/* Fails the test with the error's message unless status is STATUS_OK. */
+#define assert_ok(status, error) core_assert_ok((status), (error), __FILE__, __LINE__)
+void core_assert_ok(enum status status, const struct error *error, const char *file, int line);
+
+void core_machine(const struct core_spec *spec, struct machine *ret_machine);
+
+/* A plan from the text of a script, or from a script of lua/ (tests run at the repository root). */
+void core_script(const char *text, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan);
+void core_lua_file(const char *path, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan);
+
+/* A plan of one step for each row of edges; a row ends with an edge from == to. */
+#define CORE_STEP_END                                                                              \
+    {                                                                                              \
+        0, 0, 0                                                                                    \
+    }
+void core_edges(uint32_t ranks, uint32_t chunks, const struct plan_edge *edges, size_t count,
+                struct plan *ret_plan);
+
+/* Run; the ledger is for ledger_free. Always traced. */
+void core_run(const struct machine *machine, const struct plan *plan, const char *mechanism,
+              enum accounting accounting, double size_B, struct ledger *ret_ledger);
+
+/* The same, for the time alone. */
+int64_t core_time(const struct core_spec *spec, const struct plan *plan, const char *mechanism,
+                  enum accounting accounting, double size_B);
+
+/* Random numbers that are the same everywhere. */
+uint64_t core_random(uint64_t *state);
+/* 0 .. limit - 1 */
+uint64_t core_random_below(uint64_t *state, uint64_t limit);
+
+#endif
