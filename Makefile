@@ -26,6 +26,7 @@ OPT_debug   := -O0 -g
 OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread
 OPT_cov     := -O0 -g --coverage
+OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 # -ffp-contract=off: the same bits from gcc and clang, with and without FMA units.
 CFLAGS_ALL = -std=c17 -D_XOPEN_SOURCE=700 -ffp-contract=off $(OPT_$(MODE)) $(WARN) -I. \
              $(PKG_CFLAGS) -MMD -MP $(CFLAGS)
@@ -43,9 +44,11 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,out/build/clang-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
 
-.PHONY: all run test unit deps asan bench format format-check headers-check install clean help
+.PHONY: all run test unit deps deps-dev asan compilers fuzz bench format format-check \
+        headers-check install clean help
 .DEFAULT_GOAL := all
 .SECONDARY:
 
@@ -65,10 +68,22 @@ unit: $(UNIT_BIN)
 asan: deps
 	$(Q)$(MAKE) --no-print-directory test MODE=asan
 
+# The same bytes from gcc and clang builds.
+compilers: deps-dev
+	$(Q)$(MAKE) --no-print-directory all CC=gcc
+	$(Q)$(MAKE) --no-print-directory all CC=clang
+	$(Q)tests/compilers.sh out/bin/gdsim out/build/clang-release/bin/gdsim
+
+# Fuzz targets, each for FUZZ_SECONDS.
+fuzz: deps-dev
+	$(Q)$(MAKE) --no-print-directory CC=clang MODE=fuzz fuzz-targets
+	$(Q)tests/fuzz/run.sh $(FUZZ_BIN)
+fuzz-targets: $(FUZZ_BIN)
+
 # ---- packages: asks the package manager nothing when all are there -----------------------------
 DEB_PKGS := gcc make pkg-config libc6-dev libgsl-dev libyaml-dev liblua5.4-dev libcsv-dev \
             libjansson-dev libcmocka-dev
-DEB_DEV_PKGS := clang clang-format libclang-rt-14-dev valgrind
+DEB_DEV_PKGS := clang clang-format libclang-rt-14-dev valgrind time bsdextrautils
 deps:
 	$(Q)tests/deps.sh $(DEB_PKGS)
 deps-dev:
@@ -93,6 +108,10 @@ $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELP_OBJ) $(BUILD)/libgdsim.a
 	$(if $(filter 0,$(V)),@echo "  LINK $@",)
 	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
 
+out/build/clang-fuzz/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libgdsim.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT_$(MODE)) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
+
 # ---- upkeep --------------------------------------------------------------------------------------
 format: deps-dev
 	$(Q)clang-format -i $(ALL_C)
@@ -107,9 +126,10 @@ bench: deps-dev
 	$(Q)GDSIM=$(BIN)/gdsim tests/bench/run.sh
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gdsim
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gdsim/models
 	install -m 755 $(BIN)/gdsim $(DESTDIR)$(PREFIX)/bin/gdsim
-	cp -R models/catalog lua scenarios $(DESTDIR)$(PREFIX)/share/gdsim/
+	cp -R models/catalog $(DESTDIR)$(PREFIX)/share/gdsim/models/
+	cp -R lua scenarios $(DESTDIR)$(PREFIX)/share/gdsim/
 
 clean:
 	rm -rf out/build out/bin

@@ -36,6 +36,8 @@ for test in "$BUILD"/tests/test_*; do
     failed=$((failed + bad))
 done
 whole layers tests/layers.sh
+whole "parameter page" tests/params-page.sh
+whole documentation tests/docs.sh
 for file in tests/golden/*.txt; do whole "$file" tests/golden.sh "$file"; done
 rm -f "$log"
 echo "$passed passed, $failed failed"

@@ -39,7 +39,7 @@ void tidy_add(struct grid *grid, const struct results *results)
             grid_set_text(grid, at++, accounting_name(results->accounting));
             grid_set_int(grid, at++, column->plan->ranks);
             grid_set_real(grid, at++, results->sizes_B[s]);
-            grid_set_real(grid, at++, (double)ledger->total_ps * 1e-6);
+            grid_set_real(grid, at++, (double)ledger->total_ps / 1e6);
             grid_set_real(grid, at++, results_algbw_Bps(results, s, c) / 1e9);
             grid_set_real(grid, at++, results_busbw_Bps(results, s, c) / 1e9);
             grid_set_real(grid, at++, results_crossing_ratio(results, s, c));

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Run the libFuzzer targets given, each for FUZZ_SECONDS, on a corpus of the project's own files.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+bad=0
+for target in "$@"; do
+    name=$(basename "$target")
+    corpus=out/fuzz/$name
+    mkdir -p "$corpus"
+    case $name in
+    fuzz_script) cp lua/*.lua tests/bad-algorithms/*.lua "$corpus" ;;
+    *) cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus" ;;
+    esac
+    # A script may use all its instructions: that is slow, not stuck.
+    if "$target" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=60 -rss_limit_mb=2048 \
+        -max_len=4096 -artifact_prefix="out/fuzz/$name-" "$corpus" >"out/fuzz/$name.log" 2>&1; then
+        echo "$name: $(grep -oE 'Done [0-9]+ runs' "out/fuzz/$name.log" | tail -n 1), no fault"
+    else
+        tail -n 40 "out/fuzz/$name.log"
+        bad=1
+    fi
+done
+exit $bad
