@@ -35,9 +35,15 @@ static int list_models(void)
 static int list_params(void)
 {
     static const char *const expects[] = {
-        [DIM_COUNT] = "whole number", [DIM_NUMBER] = "number",      [DIM_FRACTION] = "0.85 or 85 %",
-        [DIM_TIME] = "time, 6 us",    [DIM_BYTES] = "size, 64 MiB", [DIM_RATE] = "rate, 25 GB/s",
+        [DIM_COUNT] = "whole number",
+        [DIM_NUMBER] = "number",
+        [DIM_FRACTION] = "0.85 or 85 %",
+        [DIM_TIME] = "time, 6 us",
+        [DIM_BYTES] = "size, 64 MiB",
+        [DIM_RATE] = "rate, 25 GB/s",
         [DIM_BOOL] = "yes or no",
+        [DIM_CHOICE] = "one word",
+        [DIM_FLAGS] = "none, or words joined by +",
     };
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         enum param_id first;
@@ -47,15 +53,14 @@ static int list_params(void)
                "|---|---|---|---|---|---|\n",
                param_kind_name((enum param_kind)kind));
         for (size_t i = 0; i < count; i++) {
-            const struct param_info *info = param_info((enum param_id)(first + i));
+            const enum param_id id = (enum param_id)(first + i);
+            const struct param_info *info = param_info(id);
             char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX], value[UNITS_TEXT_MAX];
             printf("| `%s` | %s | %s to %s | %s | %s | %s |\n", info->name,
-                   expects[info->dimension],
-                   units_format(info->minimum, info->dimension, low, sizeof low),
-                   units_format(info->maximum, info->dimension, high, sizeof high),
-                   isnan(info->fallback)
-                       ? "must be given"
-                       : units_format(info->fallback, info->dimension, value, sizeof value),
+                   expects[info->dimension], param_format(id, info->minimum, low, sizeof low),
+                   param_format(id, info->maximum, high, sizeof high),
+                   isnan(info->fallback) ? "must be given"
+                                         : param_format(id, info->fallback, value, sizeof value),
                    info->help, info->source);
         }
     }

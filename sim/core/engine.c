@@ -29,10 +29,10 @@ struct lane {
     struct transfer arrives;  /* what its receiver sees: the same, or its twin when folded */
     uint32_t slice, slices;
     uint32_t on_the_way;
-    uint32_t issued; /* slices so far */
-    uint64_t order;  /* of the transfer among events of one time */
-    int64_t free_ps; /* the next slice may start */
-    uint32_t record; /* trace of the slice issued last */
+    uint32_t issued;          /* slices so far */
+    uint64_t order;           /* of the transfer among events of one time */
+    int64_t free_ps;          /* the next slice may start */
+    struct trace_cause cause; /* of that */
     const struct timing *timing;
 };
 
@@ -42,7 +42,12 @@ struct flow {
     uint64_t order; /* among events of one time */
     uint64_t step;
     struct transfer transfer;
-    uint32_t record; /* trace of the stage it is in */
+    /* within the stage: */
+    uint32_t hop;      /* uses that are behind it */
+    int64_t finish_ps; /* the latest end of the services booked so far */
+    int64_t next_ps;   /* when the lane's next slice may start, as far as is known */
+    uint32_t record;   /* the trace's last */
+    struct trace_cause finish, next;
     uint32_t next_free;
 };
 
@@ -73,7 +78,7 @@ struct walk {
     struct trace trace;
     struct trace_cause now_cause;
     struct trace_cause *resource_cause; /* of each resource's becoming free */
-    uint32_t last_record;
+    struct trace_cause last_cause;
 };
 
 const char *accounting_name(enum accounting accounting)
@@ -140,7 +145,7 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
     walk->window = (uint32_t)param_get(&walk->machine->engine, PARAM_ENGINE_WINDOW);
     walk->trace.on = job->trace;
-    walk->now_cause.record = walk->last_record = TRACE_NONE;
+    walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
     if (job->trace)
         walk->resource_cause = calloc(resources, sizeof *walk->resource_cause);
     if (!walk->lanes || !walk->free_ps || !walk->busy_ps || !walk->chunks || !walk->slot_chunks ||
@@ -239,15 +244,15 @@ static uint64_t order_of(const struct walk *walk, const struct lane *lane)
         distance = ranks;
     if (transfer->from == TRANSFER_SWITCH)
         distance = ranks + 1;
-    return (uint64_t)(lane->member % walk->gpus) << 48 | (uint64_t)distance << 20 |
+    return (uint64_t)(lane->member % walk->gpus) << 45 | (uint64_t)distance << 20 |
            (uint64_t)lane->number << 16;
 }
 
-#define WAKE_STAGE 63u
+#define WAKE_STAGE 15u
 
-static uint64_t event_key(uint32_t stage, uint64_t order)
+static uint64_t event_key(uint32_t stage, uint32_t hop, uint64_t order)
 {
-    return (uint64_t)stage << 58 | order;
+    return (uint64_t)stage << 59 | (uint64_t)hop << 53 | order;
 }
 
 static enum status push(struct walk *walk, int64_t time_ps, struct event event)
@@ -271,48 +276,117 @@ static size_t resource_index(const struct walk *walk, const struct flow *flow,
     return (size_t)(rank / walk->gpus) * walk->machine->node.resource_count + use->resource;
 }
 
-/* Start the flow's stage at the first moment when its data (now) and all its resources are there.
- * Pushes the event of its end; tells when the next slice of the lane may start. */
-static enum status stage_start(struct walk *walk, uint32_t index, int64_t *ret_next_ps)
+static enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps)
+{
+    const struct flow *flow = &walk->flows[index];
+    return push(walk, time_ps,
+                (struct event){.key = event_key(flow->stage, flow->hop, flow->order),
+                               .rank = flow->lane,
+                               .what = index});
+}
+
+/* Keep a resource busy from `start` on, and note what its becoming free would be caused by. */
+static void book(struct walk *walk, struct flow *flow, const struct timed_stage *stage, uint16_t at,
+                 int64_t start)
+{
+    const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
+    size_t resource = resource_index(walk, flow, use);
+    struct trace_cause cause = {
+        .record = flow->record, .exit = TRACE_USE, .use = (uint16_t)(stage->first_use + at)};
+    int64_t end = start + use->busy_ps;
+    walk->free_ps[resource] = end;
+    walk->busy_ps[resource] += use->busy_ps;
+    if (flow->slice == 0)
+        walk->chunks[resource] += flow->transfer.count;
+    if (walk->trace.on)
+        walk->resource_cause[resource] = cause;
+    if (end > flow->finish_ps) {
+        flow->finish_ps = end;
+        flow->finish = cause;
+    }
+    /* The sender's own resources pace it; what is further on may queue up to the window. */
+    if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
+        flow->next_ps = end - use->offset_ps;
+        flow->next = cause;
+        flow->next.exit = TRACE_PERIOD;
+    }
+}
+
+static void flow_record(struct walk *walk, struct flow *flow, const struct trace_cause *cause,
+                        uint16_t waited)
+{
+    if (walk->trace.on)
+        flow->record = trace_add(&walk->trace, (struct trace_record){.timing = flow->timing,
+                                                                     .cause = *cause,
+                                                                     .stage = (uint16_t)flow->stage,
+                                                                     .waited = waited});
+}
+
+static enum status lane_run(struct walk *walk, size_t index);
+
+/* The whole stage is booked: its end is an event. A thread that waits for the stage is busy until
+ * then, and so is its lane. */
+static enum status stage_booked(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
-    const struct timing *timing = flow->timing;
-    const struct timed_stage *stage = &timing->stages[flow->stage];
-    const struct timed_use *uses = &timing->uses[stage->first_use];
-    size_t resources[ROUTE_MAX_USES];
-    int64_t start = walk->now;
-    uint16_t waited = UINT16_MAX;
-    for (uint16_t i = 0; i < stage->use_count; i++) {
-        resources[i] = resource_index(walk, flow, &uses[i]);
-        int64_t free_at = walk->free_ps[resources[i]] - uses[i].offset_ps;
-        if (free_at > start && uses[i].busy_ps > 0) {
-            start = free_at;
-            waited = i;
-        }
-    }
-    if (walk->trace.on) {
-        struct trace_record record = {.timing = timing, .stage = (uint16_t)flow->stage};
-        record.cause =
-            waited < UINT16_MAX ? walk->resource_cause[resources[waited]] : walk->now_cause;
-        record.waited = (uint16_t)(stage->first_use + (waited < UINT16_MAX ? waited : 0));
-        flow->record = trace_add(&walk->trace, record);
-    }
-    for (uint16_t i = 0; i < stage->use_count; i++) {
-        walk->busy_ps[resources[i]] += uses[i].busy_ps;
-        if (flow->slice == 0)
-            walk->chunks[resources[i]] += flow->transfer.count;
-        if (uses[i].busy_ps == 0)
-            continue; /* whoever needs no time of it neither waits nor keeps others waiting */
-        walk->free_ps[resources[i]] = start + uses[i].offset_ps + uses[i].busy_ps;
+    const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    if (stage->blocking) {
+        const struct timed_use *thread = &flow->timing->uses[stage->first_use];
+        size_t resource = resource_index(walk, flow, thread);
+        walk->busy_ps[resource] += flow->finish_ps - walk->free_ps[resource];
+        walk->free_ps[resource] = flow->finish_ps;
         if (walk->trace.on)
-            walk->resource_cause[resources[i]] = (struct trace_cause){
-                .record = flow->record, .exit = TRACE_USE, .use = (uint16_t)(stage->first_use + i)};
+            walk->resource_cause[resource] = flow->finish;
+        flow->next_ps = flow->finish_ps;
+        flow->next = flow->finish;
     }
-    *ret_next_ps = start + stage->period_ps;
+    flow->finish.exit = TRACE_END;
+    enum status status =
+        flow_event(walk, index, flow->finish_ps + stage->pcie_latency_ps + stage->wire_latency_ps);
+    struct lane *lane = &walk->lanes[flow->lane];
+    if (status || flow->stage > 0 || walk->job->accounting == ACCOUNTING_SERIAL)
+        return status;
+    lane->free_ps = flow->next_ps;
+    lane->cause = flow->next;
+    return lane_run(walk, flow->lane);
+}
+
+/* Take the slice through its stage, resource by resource, as far as it gets now. Where it must
+ * wait, it stands in the queue of that resource and asks for the next one only when it gets
+ * there, so that nobody waits for a resource that is idle. */
+static enum status flow_advance(struct walk *walk, uint32_t index)
+{
+    struct flow *flow = &walk->flows[index];
+    const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    while (flow->hop < stage->use_count) {
+        uint16_t at = (uint16_t)flow->hop++;
+        const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
+        size_t resource = resource_index(walk, flow, use);
+        int64_t start = walk->now;
+        if (use->queues && walk->free_ps[resource] > start) {
+            start = walk->free_ps[resource];
+            if (walk->trace.on)
+                flow_record(walk, flow, &walk->resource_cause[resource],
+                            (uint16_t)(stage->first_use + at));
+        }
+        book(walk, flow, stage, at, start);
+        int64_t on = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
+        if (on > walk->now && flow->hop < stage->use_count)
+            return flow_event(walk, index, on);
+    }
+    return stage_booked(walk, index);
+}
+
+static enum status stage_start(struct walk *walk, uint32_t index)
+{
+    struct flow *flow = &walk->flows[index];
+    flow->hop = 0;
+    flow->finish_ps = flow->next_ps = walk->now;
+    flow_record(walk, flow, &walk->now_cause, TRACE_NO_USE);
+    flow->finish = flow->next = (struct trace_cause){
+        .record = flow->record, .use = flow->timing->stages[flow->stage].first_use};
     walk->ledger->events++;
-    return push(walk, start + stage->duration_ps,
-                (struct event){
-                    .key = event_key(flow->stage, flow->order), .rank = flow->lane, .what = index});
+    return flow_advance(walk, index);
 }
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
@@ -356,7 +430,8 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
         return error_set(walk->error, STATUS_INPUT,
                          "a transfer of %.0f bytes in slices of %.0f bytes is more than 1e9 slices",
                          bytes, slice_B);
-    size_t slot = routes_slot(walk->job->routes, lane->transfer.from, lane->transfer.to);
+    size_t slot =
+        routes_slot(walk->job->routes, lane->transfer.from, lane->transfer.to, lane->number);
     lane->order = order_of(walk, lane);
     lane->arrives = lane->transfer;
     if (walk->folded && fold_twin(walk->plan, &lane->cursor, walk->gpus, &lane->transfer,
@@ -386,18 +461,14 @@ static enum status lane_issue(struct walk *walk, size_t index)
                           .order = lane->order | (lane->issued++ & 0xffff),
                           .step = lane->cursor.step,
                           .transfer = lane->arrives};
-    int64_t next_ps;
-    enum status status = stage_start(walk, at, &next_ps);
-    if (status)
-        return status;
-    /* In serial accounting a rank does nothing else until what it sent has arrived. */
-    lane->free_ps = walk->job->accounting == ACCOUNTING_SERIAL ? NOT_YET : next_ps;
-    lane->record = walk->flows[at].record;
+    /* Until the stage is booked nobody knows when the next slice may start; in serial accounting a
+     * rank does nothing else until what it sent has arrived. */
+    lane->free_ps = NOT_YET;
     lane->on_the_way++;
     walk->ledger->slices++;
     if (++lane->slice == lane->slices)
         lane->loaded = false;
-    return STATUS_OK;
+    return stage_start(walk, at);
 }
 
 /* Issue whatever the lane can issue now. */
@@ -424,7 +495,7 @@ static enum status lane_run(struct walk *walk, size_t index)
                 return STATUS_OK;
             lane->waking = true;
             return push(walk, lane->free_ps,
-                        (struct event){.key = event_key(WAKE_STAGE, lane->order),
+                        (struct event){.key = event_key(WAKE_STAGE, 0, lane->order),
                                        .rank = (uint32_t)index,
                                        .what = (uint32_t)index});
         }
@@ -451,22 +522,23 @@ static enum status receiver_run(struct walk *walk, uint32_t rank)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static enum status on_stage_end(struct walk *walk, uint32_t index)
+static enum status on_flow(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
-    int64_t ignored;
-    walk->now_cause = (struct trace_cause){.record = flow->record, .exit = TRACE_END};
+    if (flow->hop < flow->timing->stages[flow->stage].use_count)
+        return flow_advance(walk, index);
+    walk->now_cause = flow->finish;
     if (++flow->stage < flow->timing->stage_count)
-        return stage_start(walk, index, &ignored);
+        return stage_start(walk, index);
     const struct flow done = *flow;
     flow->next_free = walk->free_flow;
     walk->free_flow = index;
     struct lane *sender = &walk->lanes[done.lane];
     sender->on_the_way--;
-    if (sender->free_ps == NOT_YET)
+    if (walk->job->accounting == ACCOUNTING_SERIAL)
         sender->free_ps = walk->now;
     walk->ledger->total_ps = walk->now;
-    walk->last_record = done.record;
+    walk->last_cause = walk->now_cause;
     int complete = mailroom_arrive(&walk->mailroom, &done.transfer, done.step, done.slice,
                                    done.slices, walk->error);
     if (complete < 0)
@@ -479,8 +551,7 @@ static enum status on_stage_end(struct walk *walk, uint32_t index)
 static enum status on_wake(struct walk *walk, size_t lane)
 {
     walk->lanes[lane].waking = false;
-    walk->now_cause =
-        (struct trace_cause){.record = walk->lanes[lane].record, .exit = TRACE_PERIOD};
+    walk->now_cause = walk->lanes[lane].cause;
     return lane_run(walk, lane);
 }
 
@@ -495,8 +566,8 @@ static enum status run_events(struct walk *walk)
     while (queue_pop(&walk->queue, &event)) {
         assert(event.time_ps >= walk->now);
         walk->now = event.time_ps;
-        bool wake = event.key >> 58 == WAKE_STAGE;
-        enum status status = wake ? on_wake(walk, event.what) : on_stage_end(walk, event.what);
+        bool wake = event.key >> 59 == WAKE_STAGE;
+        enum status status = wake ? on_wake(walk, event.what) : on_flow(walk, event.what);
         if (status)
             return status;
     }
@@ -514,7 +585,7 @@ static enum status run_events(struct walk *walk)
 static void close_ledger(struct walk *walk)
 {
     struct ledger *ledger = walk->ledger;
-    trace_walk_back(&walk->trace, walk->last_record, ledger);
+    trace_walk_back(&walk->trace, walk->last_cause, ledger);
     double chunk_B = walk->job->size_B / walk->plan->chunks;
     const int64_t alike = walk->machine->node_count / walk->nodes;
     ledger->nodes_alike = (uint32_t)alike;

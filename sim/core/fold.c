@@ -18,11 +18,22 @@ static bool moves_along(const struct plan *plan, const struct plan_op *op, int64
     return same;
 }
 
+/* Whether the receiver is always the same GPU of another node. Otherwise transfers inside a node
+ * meet those between nodes, and which comes first at equal times depends on the node's number. */
+static bool reaches_same_gpu(const struct rule *to, uint32_t gpus)
+{
+    bool same = to->constant % gpus == 0;
+    for (size_t i = 0; i < RULE_LOOPS; i++)
+        same = same && to->loop[i] % gpus == 0;
+    return same;
+}
+
 bool fold_plan(const struct plan *plan, uint32_t gpus)
 {
     int64_t coefficient = 0;
     bool first = true;
-    if (plan->ranks <= gpus)
+    /* With several lanes, which of them asks first at equal times depends on the node's number. */
+    if (plan->ranks <= gpus || plan->lanes > 1)
         return false;
     for (size_t i = 0; i < plan->op_count; i++) {
         const struct plan_op *op = &plan->ops[i];
@@ -33,6 +44,8 @@ bool fold_plan(const struct plan *plan, uint32_t gpus)
             return false;
         if (op->kind == PLAN_SEND &&
             (op->to.form != RULE_AFFINE || op->to.rank != 1 || op->to.modulus != plan->ranks))
+            return false;
+        if (op->kind == PLAN_SEND && !reaches_same_gpu(&op->to, gpus))
             return false;
     }
     /* Moving on by all ranks must bring the chunks back to where they were. */

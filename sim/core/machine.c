@@ -14,17 +14,42 @@
 
 const char *device_kind_name(enum device_kind kind)
 {
-    static const char *const names[DEVICE_KIND_COUNT] = {"gpu", "cpu", "pcie_switch", "nic"};
+    static const char *const names[DEVICE_KIND_COUNT] = {"gpu", "cpu",  "pcie_switch",
+                                                         "nic", "nvme", "nvswitch"};
     assert(kind < DEVICE_KIND_COUNT);
     return names[kind];
 }
 
 enum param_kind device_param_kind(enum device_kind kind)
 {
-    static const enum param_kind kinds[DEVICE_KIND_COUNT] = {KIND_GPU, KIND_CPU, KIND_PCIE_SWITCH,
-                                                             KIND_NIC};
+    /* An NVSwitch has no parameters of its own; it shares the (unused) row of the switches. */
+    static const enum param_kind kinds[DEVICE_KIND_COUNT] = {KIND_GPU, KIND_CPU,  KIND_PCIE_SWITCH,
+                                                             KIND_NIC, KIND_NVME, KIND_PCIE_SWITCH};
     assert(kind < DEVICE_KIND_COUNT);
     return kinds[kind];
+}
+
+const char *link_kind_name(enum link_kind kind)
+{
+    return kind == LINK_PCIE     ? "pcie"
+           : kind == LINK_NVLINK ? "nvlink"
+           : kind == LINK_C2C    ? "c2c"
+                                 : "socket";
+}
+
+enum param_kind link_param_kind(enum link_kind kind)
+{
+    return kind == LINK_PCIE     ? KIND_PCIE
+           : kind == LINK_NVLINK ? KIND_NVLINK
+           : kind == LINK_C2C    ? KIND_C2C
+                                 : KIND_SOCKET;
+}
+
+const char *path_class_name(enum path_class path_class)
+{
+    static const char *const names[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
+                                        "P2C", "PXN", "PHB", "SYS", "NET", "none"};
+    return names[path_class];
 }
 
 void machine_init(struct machine *machine)
@@ -34,6 +59,7 @@ void machine_init(struct machine *machine)
     params_init(&machine->engine, KIND_ENGINE);
     params_init(&machine->software, KIND_SOFTWARE);
     params_init(&machine->fabric, KIND_FABRIC);
+    params_init(&machine->state, KIND_STATE);
 }
 
 void machine_free(struct machine *machine)
@@ -80,8 +106,8 @@ enum status machine_add_device(struct machine *machine, const char *name, enum d
     return STATUS_OK;
 }
 
-enum status machine_add_link(struct machine *machine, const char *end0, const char *end1,
-                             size_t *ret_index, struct error *error)
+enum status machine_add_link(struct machine *machine, enum link_kind kind, const char *end0,
+                             const char *end1, size_t *ret_index, struct error *error)
 {
     struct node_type *node = &machine->node;
     const char *const names[2] = {end0, end1};
@@ -103,13 +129,20 @@ enum status machine_add_link(struct machine *machine, const char *end0, const ch
     memset(link, 0, sizeof *link);
     link->end[0] = (uint16_t)ends[0];
     link->end[1] = (uint16_t)ends[1];
-    params_init(&link->params, KIND_PCIE);
+    link->kind = kind;
+    params_init(&link->params, link_param_kind(kind));
     *ret_index = node->link_count++;
     return STATUS_OK;
 }
 
 double link_rate_Bps(const struct link *link)
 {
+    if (link->kind == LINK_NVLINK)
+        return param_get(&link->params, PARAM_NVLINK_RATE);
+    if (link->kind == LINK_C2C)
+        return param_get(&link->params, PARAM_C2C_RATE);
+    if (link->kind == LINK_SOCKET)
+        return param_get(&link->params, PARAM_SOCKET_RATE);
     double rate = param_get(&link->params, PARAM_PCIE_RATE);
     if (rate > 0)
         return rate;
@@ -130,38 +163,95 @@ static uint16_t add_resource(struct node_type *node, enum resource_kind kind, do
     return (uint16_t)node->resource_count++;
 }
 
-static void make_device_resources(struct node_type *node, struct device *device)
+/* What the NIC's own limits make of its reads and writes: reads it keeps outstanding over the round
+ * trip to device memory (Little's law), and strictly ordered writes in its root complex. */
+static void make_nic_resources(const struct machine *machine, struct node_type *node,
+                               const struct device *device, double rate)
 {
+    const struct params *nic = &device->params;
+    size_t at = (size_t)(device - node->devices);
+    int gpu = machine_nearest(machine, at, DEVICE_GPU, 0);
+    int cpu = machine_nearest(machine, at, DEVICE_CPU, 0);
+    double credits = (double)INFINITY, ordered = (double)INFINITY;
+    double reads = param_get(nic, PARAM_NIC_READS);
+    if (reads > 0 && gpu >= 0)
+        credits = reads * param_get(nic, PARAM_NIC_READ_REQUEST) /
+                  param_get(&node->devices[gpu].params, PARAM_GPU_READ_LATENCY);
+    if (!(param_get(nic, PARAM_NIC_RELAXED_ORDERING) > 0) && cpu >= 0)
+        ordered = rate * param_get(&node->devices[cpu].params, PARAM_CPU_STRICT_ORDER);
+    add_resource(node, RESOURCE_NIC, credits, 0, device->name, " read credits", "");
+    add_resource(node, RESOURCE_NIC, ordered, 0, device->name, " ordered writes", "");
+}
+
+static void make_device_resources(const struct machine *machine, struct node_type *node,
+                                  struct device *device)
+{
+    const struct params *params = &device->params;
     double rate;
+    device->resource = (uint16_t)node->resource_count;
     switch (device->kind) {
     case DEVICE_GPU:
-        device->resource = add_resource(node, RESOURCE_THREAD, (double)INFINITY, 0, device->name,
-                                        " proxy thread", "");
+        add_resource(node, RESOURCE_THREAD, (double)INFINITY, 0, device->name, " proxy thread", "");
+        add_resource(node, RESOURCE_CHANNEL, param_get(params, PARAM_GPU_CHANNEL_RATE), 0,
+                     device->name, " SM channel", "");
+        add_resource(node, RESOURCE_BAR, param_get(params, PARAM_GPU_BAR_WRITE_RATE), 0,
+                     device->name, " BAR1 writes", "");
+        add_resource(node, RESOURCE_BAR, param_get(params, PARAM_GPU_BAR_READ_RATE), 0,
+                     device->name, " BAR1 reads", "");
         break;
     case DEVICE_CPU:
-        device->resource =
-            add_resource(node, RESOURCE_DRAM, param_get(&device->params, PARAM_CPU_DRAM_RATE), 0,
-                         device->name, " DRAM", "");
+        add_resource(node, RESOURCE_DRAM, param_get(params, PARAM_CPU_DRAM_RATE), 0, device->name,
+                     " DRAM", "");
+        add_resource(node, RESOURCE_PEER, param_get(params, PARAM_CPU_PEER_WRITE), 0, device->name,
+                     " peer writes", "");
+        add_resource(node, RESOURCE_PEER, param_get(params, PARAM_CPU_PEER_READ), 0, device->name,
+                     " peer reads", "");
+        add_resource(node, RESOURCE_COPY, param_get(params, PARAM_CPU_COPY_RATE), 0, device->name,
+                     " memcpy", "");
         break;
     case DEVICE_NIC:
-        rate = param_get(&device->params, PARAM_NIC_RATE) *
-               param_get(&device->params, PARAM_NIC_EFFICIENCY);
-        device->resource = add_resource(node, RESOURCE_WIRE, rate, 0, device->name, " wire tx", "");
+        rate = param_get(params, PARAM_NIC_RATE) * param_get(params, PARAM_NIC_EFFICIENCY) *
+               (1 - param_get(params, PARAM_NIC_BACKGROUND));
+        add_resource(node, RESOURCE_WIRE, rate, 0, device->name, " wire tx", "");
         add_resource(node, RESOURCE_WIRE, rate, 0, device->name, " wire rx", "");
+        make_nic_resources(machine, node, device, rate);
+        break;
+    case DEVICE_NVME:
+        add_resource(node, RESOURCE_NVME, param_get(params, PARAM_NVME_READ_RATE), 0, device->name,
+                     " reads", "");
+        add_resource(node, RESOURCE_NVME, param_get(params, PARAM_NVME_WRITE_RATE), 0, device->name,
+                     " writes", "");
         break;
     case DEVICE_PCIE_SWITCH:
+    case DEVICE_NVSWITCH:
     case DEVICE_KIND_COUNT:
         break;
     }
 }
 
+static double link_latency_s(const struct link *link)
+{
+    return param_get(&link->params, link->kind == LINK_PCIE     ? PARAM_PCIE_LATENCY
+                                    : link->kind == LINK_NVLINK ? PARAM_NVLINK_LATENCY
+                                    : link->kind == LINK_C2C    ? PARAM_C2C_LATENCY
+                                                                : PARAM_SOCKET_LATENCY);
+}
+
 static void make_link_resources(struct node_type *node, struct link *link)
 {
-    double rate = link_rate_Bps(link);
-    double latency = param_get(&link->params, PARAM_PCIE_LATENCY);
+    static const enum resource_kind kinds[] = {
+        [LINK_PCIE] = RESOURCE_PCIE,
+        [LINK_NVLINK] = RESOURCE_NVLINK,
+        [LINK_C2C] = RESOURCE_C2C,
+        [LINK_SOCKET] = RESOURCE_SOCKET,
+    };
+    double rate = link_rate_Bps(link), latency = link_latency_s(link);
     const char *a = node->devices[link->end[0]].name, *b = node->devices[link->end[1]].name;
-    link->resource = add_resource(node, RESOURCE_PCIE, rate, latency, a, " -> ", b);
-    add_resource(node, RESOURCE_PCIE, rate, latency, b, " -> ", a);
+    link->resource = add_resource(node, kinds[link->kind], rate, latency, a, " -> ", b);
+    add_resource(node, kinds[link->kind], rate, latency, b, " -> ", a);
+    if (link->kind == LINK_PCIE && param_get(&link->params, PARAM_PCIE_DUPLEX) < 1)
+        add_resource(node, RESOURCE_DUPLEX, 2 * rate * param_get(&link->params, PARAM_PCIE_DUPLEX),
+                     0, a, " <-> ", b);
 }
 
 static enum status device_fault(struct error *error, const struct device *device, const char *what)
@@ -178,9 +268,15 @@ static enum status check_node(const struct machine *machine, struct error *error
     if (node->gpu_count == 0)
         return error_set(error, STATUS_INPUT, "the node has no GPU");
     for (size_t g = 0; g < node->gpu_count; g++)
-        if (machine_nearest(machine, node->gpus[g], DEVICE_CPU) < 0)
+        if (machine_nearest(machine, node->gpus[g], DEVICE_CPU, 0) < 0)
             return device_fault(error, &node->devices[node->gpus[g]],
                                 "reaches no cpu by any chain of links");
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct link *link = &node->links[i];
+        if (link->kind == LINK_NVLINK && !param_is_set(&link->params, PARAM_NVLINK_RATE))
+            return device_fault(error, &node->devices[link->end[0]],
+                                "has an nvlink without a rate");
+    }
     for (size_t i = 0; i < node->device_count; i++) {
         const struct device *device = &node->devices[i];
         if (device->kind == DEVICE_NIC && !param_is_set(&device->params, PARAM_NIC_RATE))
@@ -201,20 +297,21 @@ enum status machine_finish(struct machine *machine, struct error *error)
         return error_set(error, STATUS_INPUT, "a machine has at most %u GPUs", MACHINE_MAX_RANKS);
     free(node->resources);
     node->resource_count = 0;
-    node->resources = calloc(2 * (node->device_count + node->link_count), sizeof *node->resources);
+    node->resources =
+        calloc(4 * node->device_count + 3 * node->link_count, sizeof *node->resources);
     if (!node->resources)
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < node->device_count; i++)
-        make_device_resources(node, &node->devices[i]);
+        make_device_resources(machine, node, &node->devices[i]);
     for (size_t i = 0; i < node->link_count; i++)
         make_link_resources(node, &node->links[i]);
     return STATUS_OK;
 }
 
-/* Breadth-first search from `from`; came_by[d] = link by which d was first reached, -1 if never.
- * Endpoints other than `from` pass nothing on: a GPU, NIC or DRAM is no way through, a switch
- * and a root complex are. */
-static void search(const struct node_type *node, size_t from, int came_by[], unsigned hops[])
+/* Breadth-first search from `from` over links of the given kinds; came_by[d] = link by which d was
+ * first reached, -1 if never. A GPU, NIC or drive is no way through. */
+static void search(const struct node_type *node, size_t from, unsigned kinds, int came_by[],
+                   unsigned hops[])
 {
     uint16_t queue[MACHINE_MAX_DEVICES];
     size_t head = 0, tail = 0;
@@ -225,11 +322,12 @@ static void search(const struct node_type *node, size_t from, int came_by[], uns
     while (head < tail) {
         uint16_t at = queue[head++];
         enum device_kind kind = node->devices[at].kind;
-        if (at != from && kind != DEVICE_PCIE_SWITCH && kind != DEVICE_CPU)
+        if (at != from && kind != DEVICE_PCIE_SWITCH && kind != DEVICE_CPU &&
+            kind != DEVICE_NVSWITCH)
             continue;
         for (size_t i = 0; i < node->link_count; i++) {
             const struct link *link = &node->links[i];
-            if (link->end[0] != at && link->end[1] != at)
+            if ((link->end[0] != at && link->end[1] != at) || !(link->kind & kinds))
                 continue;
             uint16_t next = link->end[0] == at ? link->end[1] : link->end[0];
             if (next == from || came_by[next] >= 0)
@@ -241,16 +339,13 @@ static void search(const struct node_type *node, size_t from, int came_by[], uns
     }
 }
 
-bool machine_path(const struct machine *machine, size_t from, size_t to, struct path *ret_path)
+static bool path_back(const struct node_type *node, size_t from, size_t to, const int came_by[],
+                      const unsigned hops[], struct path *ret_path)
 {
-    const struct node_type *node = &machine->node;
-    int came_by[MACHINE_MAX_DEVICES];
-    unsigned hops[MACHINE_MAX_DEVICES];
     ret_path->length = 0;
     ret_path->device[0] = (uint16_t)from;
     if (from == to)
         return true;
-    search(node, from, came_by, hops);
     if (came_by[to] < 0 || hops[to] > MACHINE_PATH_LENGTH)
         return false;
     ret_path->length = hops[to];
@@ -265,28 +360,110 @@ bool machine_path(const struct machine *machine, size_t from, size_t to, struct 
     return true;
 }
 
-int machine_nearest(const struct machine *machine, size_t from, enum device_kind kind)
+bool machine_path(const struct machine *machine, size_t from, size_t to, unsigned kinds,
+                  struct path *ret_path)
+{
+    int came_by[MACHINE_MAX_DEVICES];
+    unsigned hops[MACHINE_MAX_DEVICES];
+    search(&machine->node, from, kinds, came_by, hops);
+    return path_back(&machine->node, from, to, came_by, hops, ret_path);
+}
+
+enum path_class machine_class(const struct machine *machine, const struct path *path)
 {
     const struct node_type *node = &machine->node;
-    int came_by[MACHINE_MAX_DEVICES], near[MACHINE_MAX_DEVICES];
+    size_t switches = 0, roots = 0;
+    unsigned kinds = 0;
+    for (size_t i = 0; i < path->length; i++) {
+        kinds |= (unsigned)node->links[path->link[i]].kind;
+        if (i + 1 == path->length)
+            break;
+        enum device_kind through = node->devices[path->device[i + 1]].kind;
+        switches += through == DEVICE_PCIE_SWITCH;
+        roots += through == DEVICE_CPU;
+    }
+    if (path->length == 0)
+        return PATH_LOC;
+    if (kinds & LINK_NVLINK)
+        return PATH_NVL;
+    if (kinds & LINK_SOCKET)
+        return PATH_SYS;
+    if (roots > 0)
+        return kinds & LINK_C2C ? PATH_P2C : PATH_PHB;
+    if (kinds & LINK_C2C)
+        return PATH_C2C;
+    return switches > 1 ? PATH_PXB : PATH_PIX;
+}
+
+/* All devices of a kind that are nearest to `from`. Returns how many. */
+static size_t nearest_all(const struct machine *machine, size_t from, enum device_kind kind,
+                          int near[])
+{
+    const struct node_type *node = &machine->node;
+    int came_by[MACHINE_MAX_DEVICES];
     unsigned hops[MACHINE_MAX_DEVICES], best = ~0u;
     size_t ties = 0;
-    search(node, from, came_by, hops);
+    search(node, from, LINK_DMA, came_by, hops);
     for (size_t i = 0; i < node->device_count; i++) {
-        if (node->devices[i].kind != kind || came_by[i] < 0 || hops[i] > best)
+        struct path path;
+        if (node->devices[i].kind != kind || i == from ||
+            !path_back(node, from, i, came_by, hops, &path))
             continue;
-        if (hops[i] < best)
+        unsigned distance = (unsigned)machine_class(machine, &path) * 64 + hops[i];
+        if (distance > best)
+            continue;
+        if (distance < best)
             ties = 0;
-        best = hops[i];
+        best = distance;
         near[ties++] = (int)i;
     }
+    return ties;
+}
+
+int machine_nearest(const struct machine *machine, size_t from, enum device_kind kind,
+                    uint32_t rail)
+{
+    const struct node_type *node = &machine->node;
+    int near[MACHINE_MAX_DEVICES];
+    size_t ties = nearest_all(machine, from, kind, near);
     if (ties == 0)
         return -1;
     size_t index = 0;
     for (size_t g = 0; g < node->gpu_count; g++)
         if (node->gpus[g] == from)
             index = g;
-    return near[index % ties];
+    return near[(index + rail) % ties];
+}
+
+uint32_t machine_rails(const struct machine *machine)
+{
+    int near[MACHINE_MAX_DEVICES];
+    size_t most = 1;
+    for (size_t g = 0; g < machine->node.gpu_count; g++) {
+        size_t ties = nearest_all(machine, machine->node.gpus[g], DEVICE_NIC, near);
+        most = ties > most ? ties : most;
+    }
+    return (uint32_t)most;
+}
+
+enum status machine_copy(const struct machine *from, struct machine *ret_copy, struct error *error)
+{
+    struct machine copy = *from;
+    const struct node_type *node = &from->node;
+    copy.node.devices = malloc((node->device_count + 1) * sizeof *node->devices);
+    copy.node.links = malloc((node->link_count + 1) * sizeof *node->links);
+    copy.node.resources = NULL;
+    copy.node.resource_count = 0;
+    if (!copy.node.devices || !copy.node.links) {
+        free(copy.node.devices);
+        free(copy.node.links);
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    }
+    memcpy(copy.node.devices, node->devices, node->device_count * sizeof *node->devices);
+    if (node->link_count)
+        memcpy(copy.node.links, node->links, node->link_count * sizeof *node->links);
+    *ret_copy = copy;
+    return STATUS_OK;
 }
 
 uint32_t machine_ranks(const struct machine *machine)

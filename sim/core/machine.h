@@ -24,9 +24,53 @@
 #define MACHINE_MAX_RANKS   (1u << 24)
 #define MACHINE_PATH_LENGTH 16
 
-enum device_kind { DEVICE_GPU, DEVICE_CPU, DEVICE_PCIE_SWITCH, DEVICE_NIC, DEVICE_KIND_COUNT };
+enum device_kind {
+    DEVICE_GPU,
+    DEVICE_CPU,
+    DEVICE_PCIE_SWITCH,
+    DEVICE_NIC,
+    DEVICE_NVME,
+    DEVICE_NVSWITCH,
+    DEVICE_KIND_COUNT
+};
 
-enum resource_kind { RESOURCE_PCIE, RESOURCE_DRAM, RESOURCE_WIRE, RESOURCE_THREAD };
+/* Bits, so that a search can be told which links it may take. */
+enum link_kind { LINK_PCIE = 1, LINK_NVLINK = 2, LINK_C2C = 4, LINK_SOCKET = 8 };
+#define LINK_DMA (LINK_PCIE | LINK_C2C | LINK_SOCKET) /* what DMA through a host's tree may take   \
+                                                       */
+
+enum resource_kind {
+    RESOURCE_PCIE,   /* one direction of a PCIe link */
+    RESOURCE_DUPLEX, /* both directions of a PCIe link that cannot run fully side by side */
+    RESOURCE_NVLINK,
+    RESOURCE_C2C,
+    RESOURCE_SOCKET,
+    RESOURCE_DRAM,
+    RESOURCE_PEER, /* peer traffic through a root complex */
+    RESOURCE_WIRE,
+    RESOURCE_NIC, /* inside a NIC: read credits, ordered writes */
+    RESOURCE_NVME,
+    RESOURCE_COPY,    /* a CPU thread that copies */
+    RESOURCE_BAR,     /* a CPU reaching through BAR1 */
+    RESOURCE_CHANNEL, /* an SM that copies: one for each lane, so nobody waits for another's */
+    RESOURCE_THREAD,
+};
+
+/* Distance between two devices of a node, or of two nodes: NCCL's path types, best to worst. */
+enum path_class {
+    PATH_LOC,
+    PATH_NVL,
+    PATH_NVB,
+    PATH_C2C,
+    PATH_PIX, /* one PCIe switch */
+    PATH_PXB, /* several PCIe switches, no root complex */
+    PATH_P2C, /* GPU - C2C - CPU - PCIe - NIC */
+    PATH_PXN,
+    PATH_PHB, /* through one root complex */
+    PATH_SYS, /* across sockets */
+    PATH_NET,
+    PATH_NONE,
+};
 
 struct resource {
     char name[2 * MACHINE_NAME_LENGTH + 16];
@@ -35,17 +79,36 @@ struct resource {
     double latency_s;
 };
 
+/* Resources of a device, counted from device->resource. */
+enum device_resource {
+    GPU_PROXY = 0,
+    GPU_CHANNEL = 1,
+    GPU_BAR_WRITES = 2,
+    GPU_BAR_READS = 3,
+    CPU_DRAM = 0,
+    CPU_PEER_WRITES = 1,
+    CPU_PEER_READS = 2,
+    CPU_COPIER = 3,
+    NIC_TX = 0,
+    NIC_RX = 1,
+    NIC_READ_CREDITS = 2,
+    NIC_ORDERED_WRITES = 3,
+    NVME_READER = 0,
+    NVME_WRITER = 1,
+};
+
 struct device {
     char name[MACHINE_NAME_LENGTH];
     enum device_kind kind;
     struct params params;
-    uint16_t resource; /* gpu: its proxy thread; cpu: DRAM; nic: wire tx, +1 wire rx */
+    uint16_t resource; /* the first of those listed at `enum device_resource` */
 };
 
 struct link {
-    uint16_t end[2]; /* devices */
+    enum link_kind kind;
+    uint16_t end[2]; /* devices; the first is the upper end (its port holds the ACS bits) */
     struct params params;
-    uint16_t resource; /* end[0] to end[1]; +1 the other way */
+    uint16_t resource; /* end[0] to end[1]; +1 the other way; +2 both (PCIe with duplex < 1) */
 };
 
 struct node_type {
@@ -62,7 +125,7 @@ struct node_type {
 struct machine {
     struct node_type node;
     uint32_t node_count;
-    struct params engine, software, fabric;
+    struct params engine, software, fabric, state;
 };
 
 /* A way through one node's links: link i is passed in direction reversed[i] ? 1->0 : 0->1. */
@@ -84,8 +147,8 @@ void machine_free(struct machine *machine);
  * is taken, an end unknown or the limit reached. */
 enum status machine_add_device(struct machine *machine, const char *name, enum device_kind kind,
                                size_t *ret_index, struct error *error);
-enum status machine_add_link(struct machine *machine, const char *end0, const char *end1,
-                             size_t *ret_index, struct error *error);
+enum status machine_add_link(struct machine *machine, enum link_kind kind, const char *end0,
+                             const char *end1, size_t *ret_index, struct error *error);
 
 /* Index of the device, or -1. */
 int machine_find_device(const struct machine *machine, const char *name);
@@ -93,17 +156,33 @@ int machine_find_device(const struct machine *machine, const char *name);
 /* Check the whole and make the resources; call once, after the last parameter is set. */
 enum status machine_finish(struct machine *machine, struct error *error);
 
-/* Fewest links between two devices of a node; false when there is no way. Ties go to the link
- * added first. */
-bool machine_path(const struct machine *machine, size_t from, size_t to, struct path *ret_path);
+/* Fewest links of the given kinds between two devices of a node; false when there is no way. Ties
+ * go to the link added first. Only switches and root complexes pass anything on. */
+bool machine_path(const struct machine *machine, size_t from, size_t to, unsigned kinds,
+                  struct path *ret_path);
 
-/* The nearest device of a kind (fewest links). Equally near ones are dealt out by the index of
- * the asking GPU, so that GPUs behind one switch with several NICs use them all. -1 if none. */
-int machine_nearest(const struct machine *machine, size_t from, enum device_kind kind);
+/* How far apart the ends of a path are. */
+enum path_class machine_class(const struct machine *machine, const struct path *path);
+const char *path_class_name(enum path_class path_class);
+
+/* The nearest device of a kind (by class of path, then fewest links). Equally near ones are dealt
+ * out by rail plus the index of the asking GPU, so that GPUs behind one switch with several NICs
+ * use them all. -1 if none. */
+int machine_nearest(const struct machine *machine, size_t from, enum device_kind kind,
+                    uint32_t rail);
+
+/* The most NICs that are equally near to one GPU: how many rails its transfers can be dealt to. */
+uint32_t machine_rails(const struct machine *machine);
+
+const char *link_kind_name(enum link_kind kind);
+enum param_kind link_param_kind(enum link_kind kind);
+
+/* A copy that can be changed and finished on its own. */
+enum status machine_copy(const struct machine *from, struct machine *ret_copy, struct error *error);
 
 uint32_t machine_ranks(const struct machine *machine);
 
-/* Payload bytes per second of a PCIe link in one direction: its `rate`, or from gen/width/mps. */
+/* Payload bytes per second in one direction; of a PCIe link its `rate`, or from gen/width/mps. */
 double link_rate_Bps(const struct link *link);
 
 #endif

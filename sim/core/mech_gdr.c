@@ -2,37 +2,160 @@
  *
  *   GPU -> NIC -> wire -> NIC -> GPU
  *
- * One stage from VRAM to VRAM, cut through: the NIC reads and writes device memory itself. One
- * crossing at each host. Inside a node: one peer crossing, GPU -> GPU over PCIe.
+ * One stage from VRAM to VRAM, cut through: the sender's NIC reads device memory, the receiver's
+ * writes it. One crossing at each host. Inside a node: the best peer path.
+ *
+ * What is checked at each end, in this order: buffer known to CUDA, peermem or dma-buf, room in
+ * BAR1, distance between GPU and NIC, root complex, ACS, IOMMU, trained links; relaxed ordering
+ * (receiver) and outstanding reads (sender). What breaks the path means staging through host
+ * memory by SM stores, as NCCL does, without a word.
+ *
+ *   async  the same path; the GPU posts the transfer, so that no CPU is in the control path
  */
 #include "sim/core/mechanism.h"
 
 #include <stdio.h>
 
-enum status mech_gdr_route(const struct machine *machine, const struct endpoints *ends,
-                           struct route *route, struct error *error)
+static bool state_is(const struct machine *machine, enum param_id id)
 {
-    if (ends->src.kind != ENDPOINT_GPU || ends->dst.kind != ENDPOINT_GPU)
-        return error_set(error, STATUS_INPUT, "GPUDirect RDMA moves bytes between GPUs only");
+    return param_get(&machine->state, id) > 0;
+}
+
+static enum outcome worse(enum outcome a, enum outcome b)
+{
+    return a > b ? a : b;
+}
+
+/* What registration needs: a buffer of this driver, someone to pin it, room in the window. */
+static enum outcome check_registration(const struct machine *machine, size_t gpu,
+                                       struct route *route)
+{
+    const struct device *device = &machine->node.devices[gpu];
+    if (!state_is(machine, PARAM_STATE_CUDA_BUFFER)) {
+        route_note(route, PRE_CUDA_BUFFER, OUTCOME_BREAKS,
+                   "the buffer is not CUDA's: registration fails with EINVAL");
+        return OUTCOME_BREAKS;
+    }
+    if (!state_is(machine, PARAM_STATE_PEERMEM) && !state_is(machine, PARAM_STATE_DMABUF)) {
+        route_note(route, PRE_PEER_MODULE, OUTCOME_BREAKS,
+                   "neither nvidia_peermem nor dma-buf: the NIC cannot register GPU memory");
+        return OUTCOME_BREAKS;
+    }
+    double bar1 = param_get(&device->params, PARAM_GPU_BAR1) -
+                  param_get(&device->params, PARAM_GPU_BAR1_USED);
+    if (bar1 < param_get(&machine->state, PARAM_STATE_WORKING_SET)) {
+        route_note(route, PRE_BAR1, OUTCOME_BREAKS,
+                   "BAR1 of %s has %.0f MiB left, the buffers need %.0f MiB", device->name,
+                   bar1 / 1048576, param_get(&machine->state, PARAM_STATE_WORKING_SET) / 1048576);
+        return OUTCOME_BREAKS;
+    }
+    return OUTCOME_HOLDS;
+}
+
+static enum outcome check_distance(const struct machine *machine, size_t gpu, size_t nic,
+                                   struct route *route)
+{
+    struct path path;
+    if (!machine_path(machine, gpu, nic, LINK_DMA, &path))
+        return OUTCOME_HOLDS; /* route_check_peer says so */
+    enum path_class at = machine_class(machine, &path);
+    enum path_class level = (enum path_class)param_get(&machine->state, PARAM_STATE_GDR_LEVEL);
+    if (at <= level)
+        return OUTCOME_HOLDS;
+    route_note(route, PRE_DISTANCE, OUTCOME_BREAKS,
+               "%s and %s are %s apart, GPUDirect RDMA ends at %s", machine->node.devices[gpu].name,
+               machine->node.devices[nic].name, path_class_name(at), path_class_name(level));
+    return OUTCOME_BREAKS;
+}
+
+static void check_nic(const struct machine *machine, size_t nic, bool reads, struct route *route)
+{
+    const struct device *device = &machine->node.devices[nic];
+    const struct resource *resources = &machine->node.resources[device->resource];
+    double rate = resources[NIC_TX].rate_Bps;
+    if (reads && resources[NIC_READ_CREDITS].rate_Bps < rate)
+        route_note(route, PRE_READ_CREDITS, OUTCOME_SLOWS,
+                   "%s keeps %.0f reads outstanding: %.4g of %.4g GB/s", device->name,
+                   param_get(&device->params, PARAM_NIC_READS),
+                   resources[NIC_READ_CREDITS].rate_Bps / 1e9, rate / 1e9);
+    if (!reads && resources[NIC_ORDERED_WRITES].rate_Bps < rate)
+        route_note(route, PRE_RELAXED_ORDERING, OUTCOME_SLOWS,
+                   "%s writes in strict order: %.4g of %.4g GB/s where a root complex is passed",
+                   device->name, resources[NIC_ORDERED_WRITES].rate_Bps / 1e9, rate / 1e9);
+}
+
+/* One end of the transfer. */
+static enum outcome check_end(const struct machine *machine, size_t gpu, size_t nic, bool reads,
+                              struct route *route)
+{
+    enum outcome outcome = check_registration(machine, gpu, route);
+    if (outcome < OUTCOME_BREAKS)
+        outcome = worse(outcome, check_distance(machine, gpu, nic, route));
+    if (outcome < OUTCOME_BREAKS)
+        outcome = worse(
+            outcome, route_check_peer(route, machine, reads ? gpu : nic, reads ? nic : gpu, reads));
+    if (outcome < OUTCOME_BREAKS)
+        check_nic(machine, nic, reads, route);
+    return outcome;
+}
+
+static enum status note_setup(const struct machine *machine, size_t nic, struct route *route)
+{
+    snprintf(route->setup, sizeof route->setup, "buffer registered with the NIC");
+    if (!state_is(machine, PARAM_STATE_REGISTERED)) {
+        route->setup_s = param_get(&machine->node.devices[nic].params, PARAM_NIC_REGISTRATION);
+        route_note(route, PRE_REGISTERED, OUTCOME_SLOWS,
+                   "the first iteration registers the buffer: %.4g us", route->setup_s * 1e6);
+    }
+    return STATUS_OK;
+}
+
+static enum status remote(const struct machine *machine, const struct endpoints *ends,
+                          struct route *route, enum param_id post, struct error *error)
+{
     size_t src = ends->src.device, dst = ends->dst.device;
-    enum status status = route_stage(route, machine, "post the transfer",
-                                     PARAM_SOFTWARE_STEP_HANDOFF, END_SRC, src, error);
+    int src_nic, dst_nic;
+    bool done;
+    enum status status = mechanism_nic(machine, src, ends->rail, &src_nic, error);
+    if (!status)
+        status = mechanism_nic(machine, dst, ends->rail, &dst_nic, error);
     if (status)
         return status;
-    if (ends->same_node) {
-        snprintf(route->setup, sizeof route->setup, "peer access enabled, buffers mapped");
-        return route_crossing(route, machine, END_SRC, src, dst, error);
-    }
-    snprintf(route->setup, sizeof route->setup, "buffer registered with the NIC");
-    int src_nic, dst_nic;
-    status = mechanism_nic(machine, src, &src_nic, error);
+    enum outcome outcome = check_end(machine, src, (size_t)src_nic, true, route);
+    outcome = worse(outcome, check_end(machine, dst, (size_t)dst_nic, false, route));
+    status = mechanism_react(outcome, "host", machine, ends, route, &done, error);
+    if (status || done)
+        return status;
+    note_setup(machine, (size_t)src_nic, route);
+    status = route_stage(route, machine, "post the transfer", post, END_SRC, src, error);
     if (!status)
-        status = mechanism_nic(machine, dst, &dst_nic, error);
-    if (!status)
-        status = route_crossing(route, machine, END_SRC, src, (size_t)src_nic, error);
+        status = route_crossing(route, machine, END_SRC, src, (size_t)src_nic, TLP_NIC_READ, error);
     if (!status)
         status = route_wire(route, machine, src_nic, dst_nic, 0, error);
     if (!status)
-        status = route_crossing(route, machine, END_DST, (size_t)dst_nic, dst, error);
+        status =
+            route_crossing(route, machine, END_DST, (size_t)dst_nic, dst, TLP_NIC_WRITE, error);
     return status;
+}
+
+static enum status direct(const struct machine *machine, const struct endpoints *ends,
+                          struct route *route, enum param_id post, struct error *error)
+{
+    if (ends->src.kind != ENDPOINT_DEVICE || ends->dst.kind != ENDPOINT_DEVICE ||
+        mechanism_kind(machine, &ends->src) != DEVICE_GPU ||
+        mechanism_kind(machine, &ends->dst) != DEVICE_GPU)
+        return error_set(error, STATUS_INPUT, "GPUDirect RDMA moves bytes between GPUs only");
+    if (ends->same_node)
+        return mechanism_peer(machine, ends, route, error);
+    return remote(machine, ends, route, post, error);
+}
+
+MECHANISM(gdr)
+{
+    return direct(machine, ends, route, PARAM_SOFTWARE_STEP_HANDOFF, error);
+}
+
+MECHANISM(async)
+{
+    return direct(machine, ends, route, PARAM_SOFTWARE_GPU_POST, error);
 }

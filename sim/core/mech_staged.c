@@ -1,46 +1,122 @@
 /* mech_staged.c: bounce buffers in host memory.
  *
- *   GPU -> DRAM | DRAM -> NIC -> wire -> NIC -> DRAM | DRAM -> GPU
+ *   staged    GPU -> DRAM | DRAM -> NIC -> wire -> NIC -> DRAM | DRAM -> GPU
  *
  * Three stages: each | is a handoff between the GPU's driver and the NIC's, so bytes are cut
  * through inside a stage and stored between stages. Two crossings at each host. Inside a node the
  * same with one buffer: GPU -> DRAM | DRAM -> GPU.
+ *
+ *   pageable  as staged, with a CPU copy between the user's buffer and the pinned one
+ *   host      as staged, but SMs store and load (one NCCL channel each), and the handoff is a flag
+ *             that the proxy thread polls, not a driver call
+ *   socket    as staged, with a CPU copy into the kernel and one out of it
+ *
+ * An end that is host memory already needs no copy to get there.
  */
 #include "sim/core/mechanism.h"
 
-enum status mech_staged_route(const struct machine *machine, const struct endpoints *ends,
-                              struct route *route, struct error *error)
+struct style {
+    bool sm;            /* SMs move the bytes, not copy engines */
+    bool user_copies;   /* pageable buffers at the ends */
+    bool kernel_copies; /* sockets */
+};
+
+/* Between a GPU and the memory of its socket. */
+static enum status crossing(const struct machine *machine, struct route *route, enum route_end end,
+                            size_t gpu, bool out, const struct style *style, struct error *error)
 {
-    if (ends->src.kind != ENDPOINT_GPU || ends->dst.kind != ENDPOINT_GPU)
-        return error_set(error, STATUS_INPUT, "staged moves bytes between GPUs only");
+    size_t memory = mechanism_memory(machine, gpu);
+    size_t from = out ? gpu : memory, to = out ? memory : gpu;
+    if (style->sm)
+        return route_sm_crossing(route, machine, end, from, to, error);
+    return route_crossing(route, machine, end, from, to, out ? TLP_COPY_WRITE : TLP_COPY_READ,
+                          error);
+}
+
+static enum status hand_over(const struct machine *machine, struct route *route, const char *what,
+                             enum route_end end, size_t device, const struct style *style,
+                             struct error *error)
+{
+    return route_stage(route, machine, what,
+                       style->sm ? PARAM_SOFTWARE_FLAG_HANDOFF : PARAM_SOFTWARE_COPY_HANDOFF, end,
+                       device, error);
+}
+
+static enum status copy(const struct machine *machine, struct route *route, enum route_end end,
+                        size_t device, struct error *error)
+{
+    enum status status = route_stage_free(route, error);
+    return status ? status
+                  : route_copy(route, machine, end, mechanism_memory(machine, device), error);
+}
+
+static enum status over_network(const struct machine *machine, const struct endpoints *ends,
+                                struct route *route, struct error *error)
+{
     size_t src = ends->src.device, dst = ends->dst.device;
-    int src_cpu = machine_nearest(machine, src, DEVICE_CPU);
-    int dst_cpu = machine_nearest(machine, dst, DEVICE_CPU);
-    enum status status = route_stage(route, machine, "post the transfer",
-                                     PARAM_SOFTWARE_STEP_HANDOFF, END_SRC, src, error);
+    int src_nic, dst_nic;
+    enum status status = mechanism_nic(machine, src, ends->rail, &src_nic, error);
     if (!status)
-        status = route_crossing(route, machine, END_SRC, src, (size_t)src_cpu, error);
-    if (!status && !ends->same_node) {
-        int src_nic, dst_nic;
-        status = mechanism_nic(machine, src, &src_nic, error);
-        if (!status)
-            status = mechanism_nic(machine, dst, &dst_nic, error);
-        if (!status)
-            status = route_stage(route, machine, "copy done: tell the NIC",
-                                 PARAM_SOFTWARE_COPY_HANDOFF, END_SRC, src, error);
-        if (!status)
-            status =
-                route_crossing(route, machine, END_SRC, (size_t)src_cpu, (size_t)src_nic, error);
-        if (!status)
-            status = route_wire(route, machine, src_nic, dst_nic, 0, error);
-        if (!status)
-            status =
-                route_crossing(route, machine, END_DST, (size_t)dst_nic, (size_t)dst_cpu, error);
-    }
+        status = mechanism_nic(machine, dst, ends->rail, &dst_nic, error);
     if (!status)
-        status = route_stage(route, machine, "data in host memory: start the copy",
-                             PARAM_SOFTWARE_COPY_HANDOFF, END_DST, dst, error);
+        status = route_crossing(route, machine, END_SRC, mechanism_memory(machine, src),
+                                (size_t)src_nic, TLP_NIC_READ, error);
     if (!status)
-        status = route_crossing(route, machine, END_DST, (size_t)dst_cpu, dst, error);
+        status = route_wire(route, machine, src_nic, dst_nic, 0, error);
+    if (!status)
+        status = route_crossing(route, machine, END_DST, (size_t)dst_nic,
+                                mechanism_memory(machine, dst), TLP_NIC_WRITE, error);
     return status;
+}
+
+static enum status bounce(const struct machine *machine, const struct endpoints *ends,
+                          struct route *route, const struct style *style, struct error *error)
+{
+    if (ends->src.kind != ENDPOINT_DEVICE || ends->dst.kind != ENDPOINT_DEVICE)
+        return error_set(error, STATUS_INPUT, "%s moves bytes between GPUs and memory only",
+                         route->taken->name);
+    size_t src = ends->src.device, dst = ends->dst.device;
+    bool from_gpu = mechanism_kind(machine, &ends->src) == DEVICE_GPU;
+    bool to_gpu = mechanism_kind(machine, &ends->dst) == DEVICE_GPU;
+    bool network = !ends->same_node;
+    enum status status = mechanism_post(machine, ends, route, error);
+    if (!status && from_gpu)
+        status = crossing(machine, route, END_SRC, src, true, style, error);
+    if (!status && (style->user_copies || (style->kernel_copies && network)))
+        status = copy(machine, route, END_SRC, src, error);
+    if (!status && network && (from_gpu || style->kernel_copies || style->user_copies))
+        status =
+            hand_over(machine, route, "in host memory: tell the NIC", END_SRC, src, style, error);
+    if (!status && network)
+        status = over_network(machine, ends, route, error);
+    if (!status && network && (style->user_copies || style->kernel_copies))
+        status = copy(machine, route, END_DST, dst, error);
+    if (!status && to_gpu && (from_gpu || network || style->user_copies))
+        status =
+            hand_over(machine, route, "in host memory: start the copy", END_DST, dst, style, error);
+    if (!status && to_gpu)
+        status = crossing(machine, route, END_DST, dst, false, style, error);
+    if (!status && route->leg_count == 0)
+        status = copy(machine, route, END_SRC, src, error); /* memory to memory of one node */
+    return status;
+}
+
+MECHANISM(staged)
+{
+    return bounce(machine, ends, route, &(struct style){0}, error);
+}
+
+MECHANISM(pageable)
+{
+    return bounce(machine, ends, route, &(struct style){.user_copies = true}, error);
+}
+
+MECHANISM(host)
+{
+    return bounce(machine, ends, route, &(struct style){.sm = true}, error);
+}
+
+MECHANISM(socket)
+{
+    return bounce(machine, ends, route, &(struct style){.kernel_copies = true}, error);
 }

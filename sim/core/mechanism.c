@@ -1,16 +1,46 @@
-/* mechanism.c: the table. See mechanism.h. */
+/* mechanism.c: the table, and what mechanisms share. See mechanism.h. */
 #include "sim/core/mechanism.h"
 
 #include <string.h>
 
 const struct mechanism mechanism_table[] = {
     {"staged", "staged", "staged",
-     "bounce buffers in host memory at both ends, copy engine and NIC DMA", NULL,
+     "bounce buffers in pinned host memory at both ends, copy engine and NIC DMA", NULL,
      mech_staged_route},
-    {"gdr", "GDR", "GPUDirect", "GPUDirect RDMA: the NIC reads and writes device memory itself",
+    {"pageable", "pageable", "pageable staging",
+     "staged, but the user's buffer is pageable: a CPU copies it to and from the pinned one", NULL,
+     mech_pageable_route},
+    {"host", "host", "host staging",
+     "NCCL without GPUDirect: SMs store to and load from pinned host memory (SHM, NET)", NULL,
+     mech_host_route},
+    {"socket", "socket", "sockets",
+     "TCP: copies to host memory and into the kernel, and back at the other end", NULL,
+     mech_socket_route},
+    {"gdr", "GDR", "GPUDirect",
+     "GPUDirect RDMA: the NIC reads and writes device memory itself; inside a node the best peer "
+     "path",
      NULL, mech_gdr_route},
+    {"async", "Async", "GPUDirect Async",
+     "GPUDirect RDMA whose transfers the GPU posts itself: no CPU in the control path", NULL,
+     mech_async_route},
+    {"p2p", "P2P", "PCIe P2P", "GPU to GPU over PCIe, inside a node", NULL, mech_p2p_route},
+    {"nvlink", "NVLink", "NVLink", "GPU to GPU over NVLink, inside a node", NULL,
+     mech_nvlink_route},
+    {"ipc", "IPC", "CUDA IPC",
+     "GPU to GPU between processes: a mapping, over NVLink or PCIe, whichever is there", NULL,
+     mech_ipc_route},
+    {"gdrcopy", "GDRCopy", "GDRCopy",
+     "the CPU writes (combined) or reads (uncached) device memory through BAR1", NULL,
+     mech_gdrcopy_route},
+    {"gds", "GDS", "GPUDirect Storage", "the drive's DMA goes straight to and from device memory",
+     NULL, mech_gds_route},
+    {"gds_compat", "compat", "storage without GDS",
+     "POSIX through the page cache, then a copy to the GPU (cuFile's compatibility mode)", NULL,
+     mech_gds_compat_route},
     {"sharp", "SHARP", "SHARP", "GPUDirect RDMA up to the switch, which reduces, and down again",
      "sharp", mech_sharp_route},
+    {"nvls", "NVLS", "NVLS", "NVLink up to the NVSwitch, which reduces, and down again", "sharp",
+     mech_nvls_route},
 };
 const size_t mechanism_count = sizeof mechanism_table / sizeof mechanism_table[0];
 
@@ -26,15 +56,57 @@ enum status mechanism_route(const struct mechanism *mechanism, const struct mach
                             const struct endpoints *ends, struct route *route, struct error *error)
 {
     memset(route, 0, sizeof *route);
+    route->asked = route->taken = mechanism;
     return mechanism->route(machine, ends, route, error);
 }
 
-enum status mechanism_nic(const struct machine *machine, size_t gpu, int *ret_nic,
+enum status mechanism_fall_back(const char *name, const struct machine *machine,
+                                const struct endpoints *ends, struct route *route,
+                                struct error *error)
+{
+    route->taken = mechanism_find(name);
+    return route->taken->route(machine, ends, route, error);
+}
+
+enum status mechanism_react(enum outcome outcome, const char *fall_back,
+                            const struct machine *machine, const struct endpoints *ends,
+                            struct route *route, bool *ret_done, struct error *error)
+{
+    *ret_done = outcome >= OUTCOME_BREAKS;
+    if (outcome == OUTCOME_HANGS)
+        return error_set(error, STATUS_FAILED, "the transfer hangs: %s",
+                         route->verdicts[route->verdict_count - 1].sentence);
+    if (outcome == OUTCOME_BREAKS)
+        return mechanism_fall_back(fall_back, machine, ends, route, error);
+    return STATUS_OK;
+}
+
+enum status mechanism_nic(const struct machine *machine, size_t device, uint32_t rail, int *ret_nic,
                           struct error *error)
 {
-    *ret_nic = machine_nearest(machine, gpu, DEVICE_NIC);
+    *ret_nic = machine_nearest(machine, device, DEVICE_NIC, rail);
     if (*ret_nic < 0)
         return error_set(error, STATUS_INPUT, "no chain of links leads from %s to a nic",
-                         machine->node.devices[gpu].name);
+                         machine->node.devices[device].name);
     return STATUS_OK;
+}
+
+size_t mechanism_memory(const struct machine *machine, size_t device)
+{
+    int cpu = machine->node.devices[device].kind == DEVICE_CPU
+                  ? (int)device
+                  : machine_nearest(machine, device, DEVICE_CPU, 0);
+    return cpu < 0 ? device : (size_t)cpu;
+}
+
+enum device_kind mechanism_kind(const struct machine *machine, const struct endpoint *endpoint)
+{
+    return machine->node.devices[endpoint->device].kind;
+}
+
+enum status mechanism_post(const struct machine *machine, const struct endpoints *ends,
+                           struct route *route, struct error *error)
+{
+    return route_stage(route, machine, "post the transfer", PARAM_SOFTWARE_STEP_HANDOFF, END_SRC,
+                       ends->src.device, error);
 }

@@ -1,6 +1,9 @@
 /* mechanism.h: the table of mechanisms: who moves the bytes, and by which stages.
  *
- * A mechanism is one file (mech_NAME.c) with one function, and one row in mechanism.c.
+ * A mechanism is one function in a file mech_*.c and one row in mechanism.c. Its function walks
+ * the preconditions of its path in the order hardware and software meet them, notes each that
+ * does not hold (route_note), and builds the route that is really taken: where a precondition
+ * breaks the path, that of the mechanism fallen back to (mechanism_fall_back).
  */
 #ifndef GDSIM_CORE_MECHANISM_H
 #define GDSIM_CORE_MECHANISM_H
@@ -8,14 +11,14 @@
 #include "sim/core/route.h"
 
 struct mechanism {
-    const char *name;      /* as scenarios write it */
-    const char *label;     /* as table headings and short lists write it */
+    const char *name;      /* as scenarios and column headings write it */
+    const char *label;     /* as short lists under a table write it */
     const char *title;     /* as sentences write it */
     const char *summary;   /* one line for `gdsim list mechanisms` */
     const char *algorithm; /* script it brings along (a mechanism that reduces in the network), or
                               NULL: the scenario's algorithm */
     /* Build the route between two endpoints. STATUS_INPUT when the mechanism cannot serve them,
-     * with the reason. `route` comes zeroed. */
+     * with the reason; STATUS_FAILED when the transfer hangs. `route` comes zeroed. */
     enum status (*route)(const struct machine *machine, const struct endpoints *ends,
                          struct route *route, struct error *error);
 };
@@ -25,20 +28,57 @@ extern const size_t mechanism_count;
 
 const struct mechanism *mechanism_find(const char *name);
 
-/* Clear *route and build it. */
+/* Clear *route and build it; fills asked and taken. */
 enum status mechanism_route(const struct mechanism *mechanism, const struct machine *machine,
                             const struct endpoints *ends, struct route *route, struct error *error);
 
-/* The NIC that a GPU uses; STATUS_INPUT when it reaches none. */
-enum status mechanism_nic(const struct machine *machine, size_t gpu, int *ret_nic,
+/* ---- for mechanisms ---------------------------------------------------------------------------
+ */
+
+/* Build the route of another mechanism instead, keeping the verdicts noted so far. */
+enum status mechanism_fall_back(const char *name, const struct machine *machine,
+                                const struct endpoints *ends, struct route *route,
+                                struct error *error);
+
+/* What an outcome means for a mechanism: STATUS_OK to go on, else the path that is taken instead
+ * has been built (*ret_done = true) or the transfer hangs (STATUS_FAILED). */
+enum status mechanism_react(enum outcome outcome, const char *fall_back,
+                            const struct machine *machine, const struct endpoints *ends,
+                            struct route *route, bool *ret_done, struct error *error);
+
+/* The NIC that a device uses for a rail; STATUS_INPUT when it reaches none. */
+enum status mechanism_nic(const struct machine *machine, size_t device, uint32_t rail, int *ret_nic,
                           struct error *error);
 
-/* One per mechanism, in mech_NAME.c. */
-enum status mech_staged_route(const struct machine *machine, const struct endpoints *ends,
-                              struct route *route, struct error *error);
-enum status mech_gdr_route(const struct machine *machine, const struct endpoints *ends,
+/* The root complex whose memory serves a device: itself for a cpu. */
+size_t mechanism_memory(const struct machine *machine, size_t device);
+
+enum device_kind mechanism_kind(const struct machine *machine, const struct endpoint *endpoint);
+
+/* The first stage of every transfer: software posts it. */
+enum status mechanism_post(const struct machine *machine, const struct endpoints *ends,
                            struct route *route, struct error *error);
-enum status mech_sharp_route(const struct machine *machine, const struct endpoints *ends,
-                             struct route *route, struct error *error);
+
+/* GPU to GPU inside a node, the best way: NVLink, else PCIe peer, else through host memory. */
+enum status mechanism_peer(const struct machine *machine, const struct endpoints *ends,
+                           struct route *route, struct error *error);
+
+#define MECHANISM(name)                                                                            \
+    enum status mech_##name##_route(const struct machine *machine, const struct endpoints *ends,   \
+                                    struct route *route, struct error *error)
+MECHANISM(staged);
+MECHANISM(pageable);
+MECHANISM(host);
+MECHANISM(socket);
+MECHANISM(gdr);
+MECHANISM(async);
+MECHANISM(p2p);
+MECHANISM(nvlink);
+MECHANISM(ipc);
+MECHANISM(gdrcopy);
+MECHANISM(gds);
+MECHANISM(gds_compat);
+MECHANISM(sharp);
+MECHANISM(nvls);
 
 #endif

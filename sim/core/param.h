@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/core/status.h"
+
 enum dimension {
     DIM_COUNT,    /* whole number */
     DIM_NUMBER,   /* plain real number */
@@ -18,17 +20,24 @@ enum dimension {
     DIM_BYTES,    /* bytes */
     DIM_RATE,     /* bytes per second */
     DIM_BOOL,     /* yes or no */
+    DIM_CHOICE,   /* one of param_words(), by place */
+    DIM_FLAGS,    /* some of param_words(), as bits */
 };
 
 enum param_kind {
     KIND_ENGINE,
     KIND_SOFTWARE,
     KIND_FABRIC,
+    KIND_STATE,
     KIND_GPU,
     KIND_CPU,
     KIND_PCIE_SWITCH,
     KIND_NIC,
+    KIND_NVME,
     KIND_PCIE,
+    KIND_NVLINK,
+    KIND_C2C,
+    KIND_SOCKET,
     KIND_COUNT,
 };
 
@@ -72,6 +81,15 @@ struct params {
 const struct param_info *param_info(enum param_id id);
 const char *param_kind_name(enum param_kind kind);
 const char *origin_kind_name(enum origin_kind kind);
+
+/* The words of a CHOICE or FLAGS row, ending in NULL; NULL for other rows. */
+const char *const *param_words(enum param_id id);
+
+/* A value as text and back, by the row's dimension: "31.5 GB/s", "translating", "RR+CR". Parsing
+ * does not check the range. param_format returns buf. */
+const char *param_format(enum param_id id, double value, char *buf, size_t size);
+enum status param_parse(enum param_id id, const char *text, size_t length, double *ret_value,
+                        struct error *error);
 
 /* Rows of `kind` are first .. first+count-1. */
 void param_range(enum param_kind kind, enum param_id *ret_first, size_t *ret_count);

@@ -2,8 +2,11 @@
 #include "sim/core/route.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- stages and legs ------------------------------------------------------------------------ */
 
 static enum status too_long(struct error *error)
 {
@@ -20,8 +23,17 @@ enum status route_stage_free(struct route *route, struct error *error)
     return STATUS_OK;
 }
 
+/* The thread that acts for a device: the GPU's proxy. Host memory and drives are served by the
+ * proxy of the first GPU, which stands for the process. */
+static uint16_t thread_of(const struct machine *machine, size_t device)
+{
+    const struct node_type *node = &machine->node;
+    size_t gpu = node->devices[device].kind == DEVICE_GPU ? device : node->gpus[0];
+    return (uint16_t)(node->devices[gpu].resource + GPU_PROXY);
+}
+
 enum status route_stage(struct route *route, const struct machine *machine, const char *what,
-                        enum param_id param, enum route_end end, size_t gpu, struct error *error)
+                        enum param_id param, enum route_end end, size_t device, struct error *error)
 {
     enum status status = route_stage_free(route, error);
     if (status)
@@ -31,20 +43,21 @@ enum status route_stage(struct route *route, const struct machine *machine, cons
     handoff->param = param;
     handoff->cost_s = param_get(&machine->software, param);
     handoff->end = end;
-    handoff->thread = machine->node.devices[gpu].resource;
+    handoff->thread = thread_of(machine, device);
     handoff->wakes_cpu = param == PARAM_SOFTWARE_COPY_HANDOFF;
     handoff->blocking =
         handoff->wakes_cpu && param_get(&machine->software, PARAM_SOFTWARE_COPY_BLOCKING) > 0;
     return STATUS_OK;
 }
 
-static struct route_leg *open_leg(struct route *route, enum leg_kind kind)
+static struct route_leg *open_leg(struct route *route, enum leg_kind kind, enum route_end end)
 {
     if (route->leg_count == ROUTE_MAX_LEGS || route->stage_count == 0)
         return NULL;
     struct route_leg *leg = &route->legs[route->leg_count++];
     memset(leg, 0, sizeof *leg);
     leg->kind = kind;
+    leg->end = end;
     leg->rate_Bps = (double)INFINITY;
     leg->first_use = (uint16_t)route->use_count;
     leg->slowest = leg->first_use;
@@ -53,7 +66,7 @@ static struct route_leg *open_leg(struct route *route, enum leg_kind kind)
 }
 
 static bool add_use(struct route *route, struct route_leg *leg, const struct machine *machine,
-                    enum route_end end, uint16_t resource)
+                    enum route_end end, size_t resource)
 {
     if (route->use_count == ROUTE_MAX_USES)
         return false;
@@ -65,44 +78,373 @@ static bool add_use(struct route *route, struct route_leg *leg, const struct mac
     leg->latency_s += machine->node.resources[resource].latency_s;
     leg->use_count++;
     route->uses[route->use_count++] =
-        (struct route_use){.end = end, .resource = resource, .bytes_factor = 1.0};
+        (struct route_use){.end = end, .resource = (uint16_t)resource, .bytes_factor = 1.0};
+    return true;
+}
+
+static void label_leg(const struct machine *machine, struct route_leg *leg, size_t from, size_t to,
+                      const char *how)
+{
+    const struct node_type *node = &machine->node;
+    const size_t ends[2] = {from, to};
+    const char *names[2], *memory[2];
+    for (int i = 0; i < 2; i++) {
+        const struct device *device = &node->devices[ends[i]];
+        names[i] = device->name;
+        memory[i] = device->kind == DEVICE_CPU ? " DRAM" : "";
+    }
+    snprintf(leg->label, sizeof leg->label, "%s%s -> %s%s (%s%.24s)", names[0], memory[0],
+             names[1], memory[1], leg->end == END_SRC ? "sender" : "receiver", how);
+}
+
+/* ---- what stands in the way -------------------------------------------------------------------
+ */
+
+void route_note(struct route *route, enum precondition what, enum outcome outcome,
+                const char *format, ...)
+{
+    if (route->verdict_count == ROUTE_VERDICTS)
+        return;
+    struct verdict_item *item = &route->verdicts[route->verdict_count];
+    item->what = what;
+    item->outcome = outcome;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(item->sentence, sizeof item->sentence, format, args);
+    va_end(args);
+    /* Both ends of a transfer often look the same: say a thing once. */
+    for (size_t i = 0; i < route->verdict_count; i++)
+        if (route->verdicts[i].what == what &&
+            strcmp(route->verdicts[i].sentence, item->sentence) == 0)
+            return;
+    route->verdict_count++;
+}
+
+enum outcome route_worst(const struct route *route)
+{
+    enum outcome worst = OUTCOME_HOLDS;
+    for (size_t i = 0; i < route->verdict_count; i++)
+        if (route->verdicts[i].outcome > worst)
+            worst = route->verdicts[i].outcome;
+    return worst;
+}
+
+static bool state_is(const struct machine *machine, enum param_id id)
+{
+    return param_get(&machine->state, id) > 0;
+}
+
+enum { ACS_REDIRECT = 0x2C }; /* RR | CR | EC: what Linux' p2pdma looks at */
+enum { IOMMU_TRANSLATING = 2 };
+
+/* The port on the path whose ACS bits redirect peer packets; -1 if none does. Ports hold the bits
+ * at the upper end of a link; a root port redirects nothing that must go up to it anyway. */
+static int redirecting_link(const struct machine *machine, const struct path *path)
+{
+    if (state_is(machine, PARAM_STATE_ATS))
+        return -1; /* translated packets pass straight (ACS direct translated) */
+    for (size_t i = 0; i < path->length; i++) {
+        const struct link *link = &machine->node.links[path->link[i]];
+        if (link->kind == LINK_PCIE &&
+            machine->node.devices[link->end[0]].kind == DEVICE_PCIE_SWITCH &&
+            ((unsigned)param_get(&link->params, PARAM_PCIE_ACS) & ACS_REDIRECT))
+            return path->link[i];
+    }
+    return -1;
+}
+
+static bool passes(const struct machine *machine, const struct path *path, enum device_kind kind)
+{
+    for (size_t i = 1; i < path->length; i++)
+        if (machine->node.devices[path->device[i]].kind == kind)
+            return true;
+    return false;
+}
+
+static enum outcome worse(enum outcome a, enum outcome b)
+{
+    return a > b ? a : b;
+}
+
+/* Links that run below what both ends can do. */
+static enum outcome check_links(struct route *route, const struct machine *machine,
+                                const struct path *path)
+{
+    enum outcome outcome = OUTCOME_HOLDS;
+    for (size_t i = 0; i < path->length; i++) {
+        const struct link *link = &machine->node.links[path->link[i]];
+        if (link->kind != LINK_PCIE)
+            continue;
+        const char *name = machine->node.resources[link->resource].name;
+        double gen = param_get(&link->params, PARAM_PCIE_GEN);
+        double width = param_get(&link->params, PARAM_PCIE_WIDTH);
+        double gen_max = param_get(&link->params, PARAM_PCIE_GEN_MAX);
+        double width_max = param_get(&link->params, PARAM_PCIE_WIDTH_MAX);
+        if (gen_max > gen || width_max > width) {
+            route_note(route, PRE_LINK_TRAINED, OUTCOME_SLOWS,
+                       "%s runs at Gen%.0f x%.0f, both ends could do Gen%.0f x%.0f", name, gen,
+                       width, gen_max > gen ? gen_max : gen, width_max > width ? width_max : width);
+            outcome = OUTCOME_SLOWS;
+        }
+        double duplex = param_get(&link->params, PARAM_PCIE_DUPLEX);
+        if (duplex < 1) {
+            route_note(route, PRE_DUPLEX, OUTCOME_SLOWS,
+                       "%s gives each direction %.2f of its rate while both run", name, duplex);
+            outcome = OUTCOME_SLOWS;
+        }
+    }
+    return outcome;
+}
+
+static enum outcome check_root(struct route *route, const struct machine *machine,
+                               const struct path *path, bool reads)
+{
+    enum outcome outcome = OUTCOME_HOLDS;
+    for (size_t i = 1; i < path->length; i++) {
+        const struct device *cpu = &machine->node.devices[path->device[i]];
+        if (cpu->kind != DEVICE_CPU)
+            continue;
+        if (!(param_get(&cpu->params, PARAM_CPU_PEER_ALLOWED) > 0)) {
+            route_note(route, PRE_ROOT_COMPLEX, OUTCOME_BREAKS,
+                       "%s does not pass peer transfers between its root ports", cpu->name);
+            return OUTCOME_BREAKS;
+        }
+        double ceiling =
+            param_get(&cpu->params, reads ? PARAM_CPU_PEER_READ : PARAM_CPU_PEER_WRITE);
+        if (!isinf(ceiling)) {
+            route_note(route, PRE_ROOT_CEILING, OUTCOME_SLOWS, "peer %s through %s reach %.4g GB/s",
+                       reads ? "reads" : "writes", cpu->name, ceiling / 1e9);
+            outcome = OUTCOME_SLOWS;
+        }
+    }
+    return outcome;
+}
+
+static enum outcome check_acs(struct route *route, const struct machine *machine, int link)
+{
+    static const enum outcome outcomes[] = {OUTCOME_SLOWS, OUTCOME_BREAKS, OUTCOME_HANGS};
+    static const char *const words[] = {"up to the root complex and down again",
+                                        "nowhere: the transfer is refused", "nowhere: it hangs"};
+    size_t which = (size_t)param_get(&machine->state, PARAM_STATE_ACS_OUTCOME);
+    route_note(route, PRE_ACS, outcomes[which], "ACS on the port %s sends peer packets %s",
+               machine->node.resources[machine->node.links[link].resource].name, words[which]);
+    return outcomes[which];
+}
+
+static enum outcome check_iommu(struct route *route, const struct machine *machine)
+{
+    if ((int)param_get(&machine->state, PARAM_STATE_IOMMU) != IOMMU_TRANSLATING ||
+        state_is(machine, PARAM_STATE_ATS))
+        return OUTCOME_HOLDS;
+    if (state_is(machine, PARAM_STATE_VM)) {
+        route_note(route, PRE_IOMMU, OUTCOME_SLOWS,
+                   "the IOMMU translates for the VM: peer packets must go up to it");
+        return OUTCOME_SLOWS;
+    }
+    route_note(route, PRE_IOMMU, OUTCOME_BREAKS,
+               "the IOMMU translates: bus addresses no longer mean device memory");
+    return OUTCOME_BREAKS;
+}
+
+enum outcome route_check_peer(struct route *route, const struct machine *machine, size_t from,
+                              size_t to, bool reads)
+{
+    struct path path;
+    if (!machine_path(machine, from, to, LINK_DMA, &path)) {
+        route_note(route, PRE_DISTANCE, OUTCOME_BREAKS, "no chain of links joins %s and %s",
+                   machine->node.devices[from].name, machine->node.devices[to].name);
+        return OUTCOME_BREAKS;
+    }
+    enum outcome outcome = check_root(route, machine, &path, reads);
+    int redirects = redirecting_link(machine, &path);
+    if (redirects >= 0)
+        outcome = worse(outcome, check_acs(route, machine, redirects));
+    outcome = worse(outcome, check_iommu(route, machine));
+    return worse(outcome, check_links(route, machine, &path));
+}
+
+/* ---- legs
+ * ----------------------------------------------------------------------------------------- */
+
+/* Use the links of a path. A root complex in the middle is passed by peer traffic. */
+static bool use_path(struct route *route, struct route_leg *leg, const struct machine *machine,
+                     const struct path *path, bool reads)
+{
+    const struct node_type *node = &machine->node;
+    for (size_t i = 0; i < path->length; i++) {
+        const struct link *link = &node->links[path->link[i]];
+        if (!add_use(route, leg, machine, leg->end,
+                     (size_t)link->resource + (path->reversed[i] ? 1 : 0)))
+            return false;
+        if (link->kind == LINK_PCIE && param_get(&link->params, PARAM_PCIE_DUPLEX) < 1 &&
+            !add_use(route, leg, machine, leg->end, (size_t)link->resource + 2))
+            return false;
+        const struct device *through = &node->devices[path->device[i + 1]];
+        if (i + 1 == path->length)
+            break;
+        if (through->kind == DEVICE_PCIE_SWITCH)
+            leg->latency_s += param_get(&through->params, PARAM_PCIE_SWITCH_LATENCY);
+        if (through->kind == DEVICE_CPU) {
+            leg->latency_s += param_get(&through->params, PARAM_CPU_PEER_LATENCY);
+            if (!add_use(route, leg, machine, leg->end,
+                         (size_t)through->resource + (reads ? CPU_PEER_READS : CPU_PEER_WRITES)))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void append_path(struct path *path, const struct path *more)
+{
+    for (size_t i = 0; i < more->length && path->length < MACHINE_PATH_LENGTH; i++) {
+        path->link[path->length] = more->link[i];
+        path->reversed[path->length] = more->reversed[i];
+        path->device[++path->length] = more->device[i + 1];
+    }
+}
+
+/* The way that packets really take: a redirect climbs to the root complex and turns there. */
+static bool real_path(const struct machine *machine, size_t from, size_t to, struct path *ret_path,
+                      bool *ret_redirected)
+{
+    const struct node_type *node = &machine->node;
+    struct path down;
+    if (!machine_path(machine, from, to, LINK_DMA, ret_path))
+        return false;
+    bool peer = node->devices[from].kind != DEVICE_CPU && node->devices[to].kind != DEVICE_CPU;
+    bool upwards = (int)param_get(&machine->state, PARAM_STATE_IOMMU) == IOMMU_TRANSLATING &&
+                   state_is(machine, PARAM_STATE_VM) && !state_is(machine, PARAM_STATE_ATS);
+    *ret_redirected = peer && !passes(machine, ret_path, DEVICE_CPU) &&
+                      (upwards || redirecting_link(machine, ret_path) >= 0);
+    if (!*ret_redirected)
+        return true;
+    int root = machine_nearest(machine, from, DEVICE_CPU, 0);
+    if (root < 0 || !machine_path(machine, from, (size_t)root, LINK_DMA, ret_path) ||
+        !machine_path(machine, (size_t)root, to, LINK_DMA, &down))
+        return false;
+    append_path(ret_path, &down);
+    return true;
+}
+
+/* Read credits bound what a NIC reads of device memory; ordering what it writes through a root. */
+static bool use_nic_limits(struct route *route, struct route_leg *leg,
+                           const struct machine *machine, const struct path *path, size_t from,
+                           size_t to)
+{
+    const struct device *source = &machine->node.devices[from];
+    const struct device *target = &machine->node.devices[to];
+    bool at_root = target->kind == DEVICE_CPU || passes(machine, path, DEVICE_CPU);
+    if (leg->mover == TLP_NIC_READ && source->kind == DEVICE_GPU)
+        return add_use(route, leg, machine, leg->end, (size_t)target->resource + NIC_READ_CREDITS);
+    if (leg->mover == TLP_NIC_WRITE && at_root)
+        return add_use(route, leg, machine, leg->end,
+                       (size_t)source->resource + NIC_ORDERED_WRITES);
     return true;
 }
 
 enum status route_crossing(struct route *route, const struct machine *machine, enum route_end end,
-                           size_t from, size_t to, struct error *error)
+                           size_t from, size_t to, enum tlp_mover mover, struct error *error)
 {
     const struct node_type *node = &machine->node;
     struct path path;
-    if (!machine_path(machine, from, to, &path))
-        return error_set(error, STATUS_INPUT, "no PCIe path leads from %s to %s",
+    bool redirected;
+    if (!real_path(machine, from, to, &path, &redirected))
+        return error_set(error, STATUS_INPUT, "no chain of links leads from %s to %s",
                          node->devices[from].name, node->devices[to].name);
-    struct route_leg *leg = open_leg(route, LEG_CROSSING);
+    bool pcie = false;
+    for (size_t i = 0; i < path.length; i++)
+        pcie = pcie || node->links[path.link[i]].kind == LINK_PCIE;
+    struct route_leg *leg = open_leg(route, pcie ? LEG_CROSSING : LEG_C2C, end);
     if (!leg)
         return too_long(error);
-    leg->end = end;
+    leg->mover = mover;
+    leg->redirected = redirected;
+    bool fits = use_path(route, leg, machine, &path, tlp_mover_reads(mover)) &&
+                use_nic_limits(route, leg, machine, &path, from, to);
     const size_t ends[2] = {from, to};
-    bool fits = true;
-    for (size_t i = 0; i < path.length && fits; i++) {
-        const struct link *link = &node->links[path.link[i]];
-        fits = add_use(route, leg, machine, end,
-                       (uint16_t)(link->resource + (path.reversed[i] ? 1 : 0)));
-        const struct device *through = &node->devices[path.device[i + 1]];
-        if (i + 1 < path.length && through->kind == DEVICE_PCIE_SWITCH)
-            leg->latency_s += param_get(&through->params, PARAM_PCIE_SWITCH_LATENCY);
-    }
-    const char *names[2];
-    for (int i = 0; i < 2 && fits; i++) {
-        const struct device *device = &node->devices[ends[i]];
-        names[i] =
-            device->kind == DEVICE_CPU ? node->resources[device->resource].name : device->name;
-        if (device->kind == DEVICE_CPU)
-            fits = add_use(route, leg, machine, end, device->resource);
-    }
+    for (int i = 0; i < 2 && fits; i++)
+        if (node->devices[ends[i]].kind == DEVICE_CPU)
+            fits = add_use(route, leg, machine, end,
+                           (size_t)node->devices[ends[i]].resource + CPU_DRAM);
     if (!fits)
         return too_long(error);
-    snprintf(leg->label, sizeof leg->label, "%s -> %s (%s)", names[0], names[1],
-             end == END_SRC ? "sender" : "receiver");
+    label_leg(machine, leg, from, to, redirected ? ", redirected by ACS" : "");
+    return STATUS_OK;
+}
+
+enum status route_sm_crossing(struct route *route, const struct machine *machine,
+                              enum route_end end, size_t from, size_t to, struct error *error)
+{
+    const struct node_type *node = &machine->node;
+    bool stores = node->devices[from].kind == DEVICE_GPU;
+    size_t gpu = stores ? from : to;
+    enum status status =
+        route_crossing(route, machine, end, from, to, stores ? TLP_SM_STORE : TLP_SM_LOAD, error);
+    if (!status && !add_use(route, &route->legs[route->leg_count - 1], machine, end,
+                            (size_t)node->devices[gpu].resource + GPU_CHANNEL))
+        status = too_long(error);
+    return status;
+}
+
+enum status route_nvlink(struct route *route, const struct machine *machine, size_t from, size_t to,
+                         struct error *error)
+{
+    struct path path;
+    if (!machine_path(machine, from, to, LINK_NVLINK, &path))
+        return error_set(error, STATUS_INPUT, "no NVLink leads from %s to %s",
+                         machine->node.devices[from].name, machine->node.devices[to].name);
+    struct route_leg *leg = open_leg(route, LEG_NVLINK, END_SRC);
+    if (!leg || !use_path(route, leg, machine, &path, false))
+        return too_long(error);
+    label_leg(machine, leg, from, to, ", NVLink");
+    return STATUS_OK;
+}
+
+enum status route_copy(struct route *route, const struct machine *machine, enum route_end end,
+                       size_t cpu, struct error *error)
+{
+    struct route_leg *leg = open_leg(route, LEG_COPY, end);
+    size_t at = machine->node.devices[cpu].resource;
+    /* A copy reads and writes memory: twice its bytes. */
+    if (!leg || !add_use(route, leg, machine, end, at + CPU_COPIER) ||
+        !add_use(route, leg, machine, end, at + CPU_DRAM))
+        return too_long(error);
+    route->uses[route->use_count - 1].bytes_factor = 2;
+    label_leg(machine, leg, cpu, cpu, ", memcpy");
+    return STATUS_OK;
+}
+
+enum status route_bar1(struct route *route, const struct machine *machine, size_t from, size_t to,
+                       struct error *error)
+{
+    const struct node_type *node = &machine->node;
+    bool writes = node->devices[to].kind == DEVICE_GPU;
+    const struct device *gpu = &node->devices[writes ? to : from];
+    enum status status = route_crossing(route, machine, END_SRC, from, to,
+                                        writes ? TLP_CPU_STORE_WC : TLP_CPU_LOAD_UC, error);
+    if (status)
+        return status;
+    struct route_leg *leg = &route->legs[route->leg_count - 1];
+    leg->latency_s +=
+        param_get(&gpu->params, writes ? PARAM_GPU_BAR_WRITE_LATENCY : PARAM_GPU_BAR_READ_LATENCY);
+    return add_use(route, leg, machine, END_SRC,
+                   (size_t)gpu->resource + (writes ? GPU_BAR_WRITES : GPU_BAR_READS))
+               ? STATUS_OK
+               : too_long(error);
+}
+
+enum status route_drive(struct route *route, const struct machine *machine, enum route_end end,
+                        size_t nvme, bool reads, struct error *error)
+{
+    struct route_leg *leg = open_leg(route, LEG_DEVICE, end);
+    const struct params *params = &machine->node.devices[nvme].params;
+    if (!leg || !add_use(route, leg, machine, end,
+                         (size_t)machine->node.devices[nvme].resource +
+                             (reads ? NVME_READER : NVME_WRITER)))
+        return too_long(error);
+    route->uses[route->use_count - 1].fixed_s = 1 / param_get(params, PARAM_NVME_IOPS);
+    leg->latency_s = param_get(params, PARAM_NVME_LATENCY);
+    label_leg(machine, leg, nvme, nvme, reads ? ", drive reads" : ", drive writes");
     return STATUS_OK;
 }
 
@@ -110,7 +452,7 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
                        double extra_s, struct error *error)
 {
     const struct node_type *node = &machine->node;
-    struct route_leg *leg = open_leg(route, LEG_WIRE);
+    struct route_leg *leg = open_leg(route, LEG_WIRE, END_SRC);
     if (!leg)
         return too_long(error);
     const int nics[2] = {src_nic, dst_nic};
@@ -122,7 +464,7 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
         names[i] = nic->name;
         leg->latency_s += param_get(&nic->params, PARAM_NIC_LATENCY) / 2;
         if (!add_use(route, leg, machine, i == 0 ? END_SRC : END_DST,
-                     (uint16_t)(nic->resource + i)))
+                     (size_t)nic->resource + (i == 0 ? NIC_TX : NIC_RX)))
             return too_long(error);
     }
     /* A pass that ends in a switch has passed it; the pass down from it has not again. */
@@ -132,6 +474,9 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
     snprintf(leg->label, sizeof leg->label, "%s -> %s (wire)", names[0], names[1]);
     return STATUS_OK;
 }
+
+/* ---- reading a route
+ * ------------------------------------------------------------------------------- */
 
 size_t route_count_legs(const struct route *route, enum leg_kind kind)
 {

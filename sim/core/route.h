@@ -14,30 +14,42 @@
 #ifndef GDSIM_CORE_ROUTE_H
 #define GDSIM_CORE_ROUTE_H
 
-#include "sim/core/machine.h"
+#include "models/tlp.h"
+#include "sim/core/precondition.h"
 
 #define ROUTE_MAX_STAGES 8
 #define ROUTE_MAX_LEGS   16
 #define ROUTE_MAX_USES   96
-#define ROUTE_TEXT       96
+#define ROUTE_TEXT       128
+#define ROUTE_VERDICTS   24
 
 enum route_end { END_SRC, END_DST };
 
-enum leg_kind { LEG_CROSSING, LEG_WIRE };
+enum leg_kind {
+    LEG_CROSSING, /* one DMA through the PCIe tree */
+    LEG_C2C,      /* the same over a coherent chip-to-chip link: not PCIe */
+    LEG_NVLINK,
+    LEG_WIRE,
+    LEG_COPY,  /* a CPU copies from memory to memory */
+    LEG_DEVICE /* inside a drive */
+};
 
-/* One resource that a leg keeps busy: for bytes * bytes_factor / rate. */
+/* One resource that a leg keeps busy: for bytes * bytes_factor / rate + fixed_s. */
 struct route_use {
     enum route_end end;
     uint16_t resource;
     double bytes_factor;
+    double fixed_s;
 };
 
 struct route_leg {
     enum leg_kind kind;
     enum route_end end; /* the host whose PCIe tree a crossing loads */
     char label[ROUTE_TEXT];
-    double rate_Bps;  /* of the slowest resource used */
-    uint16_t slowest; /* use that limits */
+    enum tlp_mover mover; /* of a crossing: who issues the packets */
+    bool redirected;      /* ACS sent it up to the root complex and down again */
+    double rate_Bps;      /* of the slowest resource used */
+    uint16_t slowest;     /* use that limits */
     double latency_s;
     uint16_t first_use, use_count;
 };
@@ -63,32 +75,69 @@ struct route {
     struct route_use uses[ROUTE_MAX_USES];
     size_t stage_count, leg_count, use_count;
     char setup[ROUTE_TEXT]; /* cost paid once, before the first transfer */
+    double setup_s;         /* of it, what this run pays */
+    const struct mechanism *asked, *taken;
+    struct verdict_item verdicts[ROUTE_VERDICTS];
+    size_t verdict_count;
 };
 
-enum endpoint_kind { ENDPOINT_GPU, ENDPOINT_SWITCH };
+enum endpoint_kind { ENDPOINT_DEVICE, ENDPOINT_SWITCH };
 
 struct endpoint {
     enum endpoint_kind kind;
-    uint16_t device; /* of a GPU */
+    uint16_t device; /* gpu, cpu (its memory) or nvme */
 };
 
 struct endpoints {
     struct endpoint src, dst;
     bool same_node;
+    uint32_t rail; /* which of equally near NICs: 0, 1, ... */
 };
 
 /* ---- for mechanisms: put a route together, front to back ------------------------------------ */
 
 /* Open a stage. `param` names the software cost of the handoff before it, paid by the thread of
- * GPU `gpu` at `end`; what = "" and cost 0 for a stage that starts by itself. */
+ * `device` at `end`; what = "" and cost 0 for a stage that starts by itself. */
 enum status route_stage(struct route *route, const struct machine *machine, const char *what,
-                        enum param_id param, enum route_end end, size_t gpu, struct error *error);
+                        enum param_id param, enum route_end end, size_t device,
+                        struct error *error);
 /* A stage without a handoff. */
 enum status route_stage_free(struct route *route, struct error *error);
 
-/* One DMA between two devices of the node at `end`; a cpu as end point means its DRAM. */
+/* One DMA between two devices of the node at `end`; a cpu as end point means its DRAM. `mover`
+ * issues its packets. Between two devices it is a peer transfer, subject to ACS and to what the
+ * root complex can do; see route_check_peer, which notes that before. */
 enum status route_crossing(struct route *route, const struct machine *machine, enum route_end end,
-                           size_t from, size_t to, struct error *error);
+                           size_t from, size_t to, enum tlp_mover mover, struct error *error);
+
+/* The same by the SM of a GPU: limited by what one NCCL channel moves. `gpu` is one of the ends. */
+enum status route_sm_crossing(struct route *route, const struct machine *machine,
+                              enum route_end end, size_t from, size_t to, struct error *error);
+
+/* Over NVLink, inside a node. */
+enum status route_nvlink(struct route *route, const struct machine *machine, size_t from, size_t to,
+                         struct error *error);
+
+/* A CPU thread copies inside the memory of `cpu`. */
+enum status route_copy(struct route *route, const struct machine *machine, enum route_end end,
+                       size_t cpu, struct error *error);
+
+/* The CPU itself, through BAR1: from a cpu to a gpu (writes) or back (reads). */
+enum status route_bar1(struct route *route, const struct machine *machine, size_t from, size_t to,
+                       struct error *error);
+
+/* A drive reads (or writes) its medium. */
+enum status route_drive(struct route *route, const struct machine *machine, enum route_end end,
+                        size_t nvme, bool reads, struct error *error);
+
+/* Note a verdict. */
+void route_note(struct route *route, enum precondition what, enum outcome outcome,
+                const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* Note what stands in the way of a peer transfer between two devices of a node: root complex, ACS,
+ * IOMMU, links. Returns the worst outcome. */
+enum outcome route_check_peer(struct route *route, const struct machine *machine, size_t from,
+                              size_t to, bool reads);
 
 /* One trip over the network: from NIC `src_nic` (-1: from a fabric switch) to `dst_nic` (-1: to a
  * fabric switch), with `extra_s` seconds added (for example the reduction in the switch). */
@@ -99,6 +148,8 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
 
 /* Legs of one kind. */
 size_t route_count_legs(const struct route *route, enum leg_kind kind);
+/* The worst verdict of the route. */
+enum outcome route_worst(const struct route *route);
 /* Crossings that load the PCIe tree of one end. */
 size_t route_count_crossings_at(const struct route *route, enum route_end end);
 /* Handoffs that cost software time in a step beyond the posting of the transfer itself. */

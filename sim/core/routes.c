@@ -1,4 +1,5 @@
-/* routes.c: see routes.h. Slots: [same node][sender][receiver], then up, then down. */
+/* routes.c: see routes.h. Slots: rail by rail; in each [same node][sender][receiver], then up,
+ * then down. */
 #include "sim/core/routes.h"
 
 #include <stdlib.h>
@@ -11,7 +12,8 @@ enum status routes_init(struct routes *routes, const struct machine *machine,
     memset(routes, 0, sizeof *routes);
     routes->machine = machine;
     routes->mechanism = mechanism;
-    routes->slot_count = 2 * gpus * gpus + 2 * gpus;
+    routes->rails = machine_rails(machine);
+    routes->slot_count = routes->rails * (2 * gpus * gpus + 2 * gpus);
     routes->slot = calloc(routes->slot_count, sizeof *routes->slot);
     return routes->slot ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
 }
@@ -26,23 +28,25 @@ void routes_free(struct routes *routes)
     memset(routes, 0, sizeof *routes);
 }
 
-size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to)
+size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to, uint32_t lane)
 {
     uint32_t gpus = (uint32_t)routes->machine->node.gpu_count;
     size_t switches = 2u * (size_t)gpus * gpus;
+    size_t rail = (lane % routes->rails) * (switches + 2u * gpus);
     if (to == UINT32_MAX)
-        return switches + from % gpus;
+        return rail + switches + from % gpus;
     if (from == UINT32_MAX)
-        return switches + gpus + to % gpus;
+        return rail + switches + gpus + to % gpus;
     size_t same_node = from / gpus == to / gpus;
-    return (same_node * gpus + from % gpus) * gpus + to % gpus;
+    return rail + (same_node * gpus + from % gpus) * gpus + to % gpus;
 }
 
-static struct endpoints endpoints_of(const struct routes *routes, size_t slot)
+struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
 {
     const struct node_type *node = &routes->machine->node;
-    size_t gpus = node->gpu_count, pairs = gpus * gpus;
-    struct endpoints ends = {.src.kind = ENDPOINT_GPU, .dst.kind = ENDPOINT_GPU};
+    size_t gpus = node->gpu_count, pairs = gpus * gpus, rail = 2 * pairs + 2 * gpus;
+    struct endpoints ends = {.rail = (uint32_t)(slot / rail)};
+    slot %= rail;
     if (slot < 2 * pairs) {
         ends.same_node = slot >= pairs;
         ends.src.device = node->gpus[slot % pairs / gpus];
@@ -66,7 +70,7 @@ const struct route *routes_get(struct routes *routes, size_t slot, struct error 
         error_set(error, STATUS_NOMEM, "out of memory");
         return NULL;
     }
-    struct endpoints ends = endpoints_of(routes, slot);
+    struct endpoints ends = routes_endpoints(routes, slot);
     if (mechanism_route(routes->mechanism, routes->machine, &ends, route, error)) {
         free(route);
         return NULL;

@@ -13,14 +13,19 @@ struct routes {
     const struct mechanism *mechanism;
     struct route **slot; /* NULL: not asked for yet */
     size_t slot_count;
+    uint32_t rails; /* NICs that a GPU deals its lanes to */
 };
 
 enum status routes_init(struct routes *routes, const struct machine *machine,
                         const struct mechanism *mechanism, struct error *error);
 void routes_free(struct routes *routes);
 
-/* Number of the slot for a transfer between two ranks; UINT32_MAX means the fabric switch. */
-size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to);
+/* Number of the slot for a transfer between two ranks; UINT32_MAX means the switch. Lanes are
+ * dealt to the rails in turn. */
+size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to, uint32_t lane);
+
+/* What the slot joins. */
+struct endpoints routes_endpoints(const struct routes *routes, size_t slot);
 
 /* The route in a slot. NULL and *error when the mechanism cannot serve it. */
 const struct route *routes_get(struct routes *routes, size_t slot, struct error *error);

@@ -23,43 +23,19 @@ static void add_leg(const struct route *route, const struct machine *machine,
     *latency += engine_ps(leg->latency_s);
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
-        double rate = machine->node.resources[use->resource].rate_Bps;
-        int64_t busy = engine_ps(service_s(slice_B * use->bytes_factor, rate));
-        if (busy > stage->service_ps || stage->use_count == 0) {
+        const struct resource *resource = &machine->node.resources[use->resource];
+        int64_t busy =
+            engine_ps(service_s(slice_B * use->bytes_factor, resource->rate_Bps) + use->fixed_s);
+        if (busy > stage->service_ps)
             stage->service_ps = busy;
-            stage->slowest = (uint16_t)timing->use_count;
-        }
         timing->uses[timing->use_count++] = (struct timed_use){
             .resource = use->resource,
             .end = (uint8_t)use->end,
+            .queues = busy > 0 && resource->kind != RESOURCE_CHANNEL,
             .offset_ps = stage->handoff_ps,
             .busy_ps = busy,
         };
         stage->use_count++;
-    }
-}
-
-/* The handoff keeps its thread busy, and through the stage when it blocks. */
-static void close_stage(struct timing *timing, struct timed_stage *stage,
-                        const struct route_handoff *handoff)
-{
-    if (handoff && handoff->label[0]) {
-        timing->uses[timing->use_count++] = (struct timed_use){
-            .resource = handoff->thread,
-            .end = (uint8_t)handoff->end,
-            .offset_ps = 0,
-            .busy_ps = stage->handoff_ps + (handoff->blocking ? stage->service_ps : 0),
-        };
-        stage->use_count++;
-    }
-    stage->duration_ps =
-        stage->handoff_ps + stage->pcie_latency_ps + stage->wire_latency_ps + stage->service_ps;
-    for (uint16_t i = 0; i < stage->use_count; i++) {
-        uint16_t use = (uint16_t)(stage->first_use + i);
-        if (i == 0 || timing->uses[use].busy_ps > stage->period_ps) {
-            stage->period_ps = timing->uses[use].busy_ps;
-            stage->period_use = use;
-        }
     }
 }
 
@@ -68,12 +44,23 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
     struct timed_stage *stage = &timing->stages[timing->stage_count++];
     memset(stage, 0, sizeof *stage);
     stage->first_use = (uint16_t)timing->use_count;
-    if (handoff && handoff->label[0]) {
-        stage->handoff_ps = engine_ps(handoff->cost_s);
-        stage->handoff_category = handoff->param == PARAM_SOFTWARE_COPY_HANDOFF
-                                      ? CATEGORY_COPY_HANDOFF
-                                      : CATEGORY_STEP_HANDOFF;
-    }
+    if (!handoff || !handoff->label[0])
+        return stage;
+    stage->handoff_ps = engine_ps(handoff->cost_s);
+    stage->handoff_category = handoff->param == PARAM_SOFTWARE_STEP_HANDOFF ||
+                                      handoff->param == PARAM_SOFTWARE_GPU_POST ||
+                                      handoff->param == PARAM_SOFTWARE_STORAGE_SUBMIT
+                                  ? CATEGORY_STEP_HANDOFF
+                                  : CATEGORY_COPY_HANDOFF;
+    stage->has_thread = true;
+    stage->blocking = handoff->blocking;
+    stage->use_count = 1;
+    timing->uses[timing->use_count++] = (struct timed_use){
+        .resource = handoff->thread,
+        .end = (uint8_t)handoff->end,
+        .queues = stage->handoff_ps > 0 || handoff->blocking,
+        .busy_ps = stage->handoff_ps,
+    };
     return stage;
 }
 
@@ -98,13 +85,11 @@ enum status timing_make(const struct route *route, const struct machine *machine
             struct timed_stage *stage = open_stage(timing, handoff);
             for (size_t i = 0; i < from->leg_count; i++)
                 add_leg(route, machine, &legs[i], slice_B, timing, stage);
-            close_stage(timing, stage, handoff);
             continue;
         }
         for (size_t i = 0; i < from->leg_count; i++) {
             struct timed_stage *stage = open_stage(timing, i == 0 ? handoff : NULL);
             add_leg(route, machine, &legs[i], slice_B, timing, stage);
-            close_stage(timing, stage, i == 0 ? handoff : NULL);
         }
     }
     return STATUS_OK;

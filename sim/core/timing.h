@@ -10,19 +10,24 @@
 struct timed_use {
     uint16_t resource; /* of the node at `end` */
     uint8_t end;       /* enum route_end */
-    int64_t offset_ps; /* from the start of the stage to when the resource is needed */
+    bool queues;       /* slices wait for each other here; false: never, or one for each lane */
+    int64_t offset_ps; /* the handoff before it; 0 for the thread that does the handoff */
     int64_t busy_ps;
 };
 
 struct timed_stage {
-    uint16_t first_use, use_count;
-    uint16_t slowest;          /* use whose service time is the stage's */
-    uint16_t handoff_category; /* enum ledger_category */
-    int64_t handoff_ps, pcie_latency_ps, wire_latency_ps, service_ps;
-    int64_t period_ps;   /* the next slice can start this much after this one: max busy */
-    uint16_t period_use; /* use that sets the period */
-    int64_t duration_ps; /* handoff + latencies + service */
+    uint16_t first_use, use_count; /* the thread of the handoff first, then the way of the bytes */
+    uint16_t handoff_category;     /* enum ledger_category */
+    bool has_thread, blocking;     /* blocking: the thread also waits for the stage */
+    int64_t handoff_ps, pcie_latency_ps, wire_latency_ps;
+    int64_t service_ps; /* of the slowest use */
 };
+
+/* Handoff, latencies and the slowest service: what the stage takes when nothing is waited for. */
+static inline int64_t timed_stage_ps(const struct timed_stage *stage)
+{
+    return stage->handoff_ps + stage->pcie_latency_ps + stage->wire_latency_ps + stage->service_ps;
+}
 
 struct timing {
     size_t slot;

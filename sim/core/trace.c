@@ -37,10 +37,9 @@ static void account(const struct trace_record *record, const struct trace_cause 
 {
     const struct timing *timing = record->timing;
     const struct timed_stage *stage = &timing->stages[record->stage];
+    const struct timed_use *use = &timing->uses[exit->use];
     /* Waiting for a resource, the stage had passed what comes before it. */
-    int64_t passed = record->cause.record != TRACE_NONE && record->cause.exit == TRACE_USE
-                         ? timing->uses[record->waited].offset_ps
-                         : 0;
+    int64_t passed = record->waited == TRACE_NO_USE ? 0 : timing->uses[record->waited].offset_ps;
     int64_t *critical = ledger->critical;
     int64_t *software = &critical[ledger->resource_count];
     switch ((enum trace_exit)exit->exit) {
@@ -48,24 +47,24 @@ static void account(const struct trace_record *record, const struct trace_cause 
         software[stage->handoff_category] += stage->handoff_ps - passed;
         software[CATEGORY_PCIE_LATENCY] += stage->pcie_latency_ps;
         software[CATEGORY_WIRE_LATENCY] += stage->wire_latency_ps;
-        critical[timing->uses[stage->slowest].resource] += stage->service_ps;
+        /* A stage that ends with its handoff has no service after it. */
+        critical[use->resource] += use->offset_ps + use->busy_ps - stage->handoff_ps;
         break;
     case TRACE_USE:
-        critical[timing->uses[exit->use].resource] +=
-            timing->uses[exit->use].offset_ps + timing->uses[exit->use].busy_ps - passed;
+        critical[use->resource] += use->offset_ps + use->busy_ps - passed;
         break;
     case TRACE_PERIOD:
-        critical[timing->uses[stage->period_use].resource] += stage->period_ps - passed;
+        critical[use->resource] += use->busy_ps - passed;
         break;
     }
 }
 
-void trace_walk_back(const struct trace *trace, uint32_t last, struct ledger *ledger)
+void trace_walk_back(const struct trace *trace, struct trace_cause last, struct ledger *ledger)
 {
     ledger->traced = trace->on;
     if (!trace->on)
         return;
-    struct trace_cause at = {.record = last, .exit = TRACE_END};
+    struct trace_cause at = last;
     while (at.record != TRACE_NONE) {
         const struct trace_record *record = &trace->records[at.record];
         account(record, &at, ledger);

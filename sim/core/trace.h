@@ -1,6 +1,7 @@
 /* trace.h: what the time on the critical path was spent on.
  *
- * Every stage that a slice passes leaves one record: which record let it start, and how. At the
+ * Every stage that a slice passes leaves one record, and one more each time it waits for a
+ * resource inside the stage: which record let it go on, and how. At the
  * end the chain of records is walked back from the last arrival, and each piece of time on it goes
  * to one category, so the pieces add up exactly to the total.
  *
@@ -13,22 +14,27 @@
 #include "sim/core/timing.h"
 
 #define TRACE_NONE        UINT32_MAX /* nothing: the start of the run */
+#define TRACE_NO_USE      UINT16_MAX
 #define TRACE_MAX_RECORDS (4u << 20)
 
-enum trace_exit { TRACE_END, TRACE_USE, TRACE_PERIOD };
+enum trace_exit {
+    TRACE_END,    /* the end of the stage */
+    TRACE_USE,    /* the use's resource becomes free */
+    TRACE_PERIOD, /* so that the use would follow without a gap, the next slice may start */
+};
 
 /* A moment, by what made it. */
 struct trace_cause {
     uint32_t record;
     uint8_t exit; /* enum trace_exit */
-    uint16_t use; /* TRACE_USE: index in the timing's uses */
+    uint16_t use; /* in the timing's uses; TRACE_END: the one that took longest */
 };
 
 struct trace_record {
     const struct timing *timing;
     struct trace_cause cause;
     uint16_t stage;
-    uint16_t waited; /* the use waited for, if the cause is a resource: index in own uses */
+    uint16_t waited; /* the use that was waited for, in the timing's uses; TRACE_NO_USE: none */
 };
 
 struct trace {
@@ -42,7 +48,7 @@ void trace_free(struct trace *trace);
 /* Note a stage. Returns its number, TRACE_NONE when tracing is off (or went off). */
 uint32_t trace_add(struct trace *trace, struct trace_record record);
 
-/* Fill ledger->critical from the record that ends the run. */
-void trace_walk_back(const struct trace *trace, uint32_t last, struct ledger *ledger);
+/* Fill ledger->critical from what ends the run. */
+void trace_walk_back(const struct trace *trace, struct trace_cause last, struct ledger *ledger);
 
 #endif

@@ -75,6 +75,8 @@ static const struct family {
                   "in bits kb/s, Mb/s, Gb/s, Tb/s",
                   TABLE(RATE_UNITS)},
     [DIM_BOOL] = {"yes or no", "", "", "", NULL, 0},
+    [DIM_CHOICE] = {"one of a few words", "", "", "", NULL, 0}, /* parsed by param.c */
+    [DIM_FLAGS] = {"words joined by +", "", "", "", NULL, 0},
 };
 
 /* A piece of the user's text, made safe to quote. */

@@ -33,33 +33,22 @@ const char *object_text(const struct object_reader *reader, const struct yaml_no
     return NULL;
 }
 
-static bool read_bool(const struct object_reader *reader, const struct yaml_node *node,
-                      double *ret_value)
+static bool read_scalar(const struct object_reader *reader, const struct yaml_node *node,
+                        const char *expected)
 {
-    static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (!node->quoted && strcmp(node->text, words[i]) == 0) {
-            *ret_value = (double)(i % 2);
-            return true;
-        }
-    diag_add(reader->diag, node->mark, "write yes or no", "expected yes or no, got \"%s\"",
-             node->text);
+    if (node->kind == YAML_TREE_SCALAR)
+        return true;
+    diag_add(reader->diag, node->mark, NULL, "expected %s, got %s", expected, yaml_kind_name(node));
     return false;
 }
 
-static bool read_quantity(const struct object_reader *reader, const struct yaml_node *node,
-                          enum dimension dimension, double *ret_value)
+static bool read_value(const struct object_reader *reader, const struct yaml_node *node,
+                       enum param_id id, double *ret_value)
 {
     struct error error;
-    if (node->kind != YAML_TREE_SCALAR) {
-        diag_add(reader->diag, node->mark, NULL, "expected %s, got %s",
-                 dimension == DIM_BOOL ? "yes or no" : units_expected(dimension),
-                 yaml_kind_name(node));
+    if (!read_scalar(reader, node, units_expected(param_info(id)->dimension)))
         return false;
-    }
-    if (dimension == DIM_BOOL)
-        return read_bool(reader, node, ret_value);
-    if (units_parse(node->text, node->length, dimension, ret_value, &error)) {
+    if (param_parse(id, node->text, node->length, ret_value, &error)) {
         diag_add_error(reader->diag, node->mark, &error);
         return false;
     }
@@ -70,8 +59,13 @@ bool object_integer(const struct object_reader *reader, const struct yaml_node *
                     const char *what, double low, double high, double *ret_value)
 {
     double value;
-    if (!read_quantity(reader, node, DIM_COUNT, &value))
+    struct error error;
+    if (!read_scalar(reader, node, units_expected(DIM_COUNT)))
         return false;
+    if (units_parse(node->text, node->length, DIM_COUNT, &value, &error)) {
+        diag_add_error(reader->diag, node->mark, &error);
+        return false;
+    }
     if (value < low || value > high) {
         diag_add(reader->diag, node->mark, NULL, "%s must be %.0f to %.0f, got %.0f", what, low,
                  high, value);
@@ -82,20 +76,21 @@ bool object_integer(const struct object_reader *reader, const struct yaml_node *
 }
 
 static bool in_range(const struct object_reader *reader, const struct yaml_node *node,
-                     const struct param_info *info, double value)
+                     enum param_id id, double value)
 {
+    const struct param_info *info = param_info(id);
     if (value >= info->minimum && (value <= info->maximum || isinf(value)))
         return true;
     char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX];
     diag_add(reader->diag, node->mark, info->help, "%s must be %s to %s", info->name,
-             units_format(info->minimum, info->dimension, low, sizeof low),
-             units_format(info->maximum, info->dimension, high, sizeof high));
+             param_format(id, info->minimum, low, sizeof low),
+             param_format(id, info->maximum, high, sizeof high));
     return false;
 }
 
 /* `rate: {value: 24 GB/s, nominal: 25 GB/s, source: "..."}`: returns the value's node. */
 static const struct yaml_node *unwrap(const struct object_reader *reader, struct yaml_node *node,
-                                      const struct param_info *info, const char **ret_source)
+                                      enum param_id id, const char **ret_source)
 {
     static const char *const keys[] = {"value", "nominal", "source"};
     if (node->kind != YAML_TREE_MAP)
@@ -112,23 +107,22 @@ static const struct yaml_node *unwrap(const struct object_reader *reader, struct
     if (source)
         *ret_source = object_text(reader, source, "source");
     double achievable, limit;
-    if (nominal && read_quantity(reader, nominal, info->dimension, &limit) &&
-        read_quantity(reader, value, info->dimension, &achievable) && achievable > limit)
+    if (nominal && read_value(reader, nominal, id, &limit) &&
+        read_value(reader, value, id, &achievable) && achievable > limit)
         diag_add(reader->diag, value->mark, NULL,
-                 "the value of %s is above what is nominally possible", info->name);
+                 "the value of %s is above what is nominally possible", param_info(id)->name);
     return value;
 }
 
 static void read_one(const struct object_reader *reader, struct yaml_node *node, enum param_id id,
                      struct params *params)
 {
-    const struct param_info *info = param_info(id);
     const char *source = NULL;
     double value;
-    const struct yaml_node *scalar = unwrap(reader, node, info, &source);
-    if (!scalar || !read_quantity(reader, scalar, info->dimension, &value))
+    const struct yaml_node *scalar = unwrap(reader, node, id, &source);
+    if (!scalar || !read_value(reader, scalar, id, &value))
         return;
-    if (in_range(reader, scalar, info, value))
+    if (in_range(reader, scalar, id, value))
         param_set(params, id, value, origin_of(reader, scalar, source));
 }
 

@@ -12,7 +12,7 @@
 
 static const char *const top_keys[] = {
     "title", "about", "extends",    "report",     "collective", "algorithm", "root",   "nodes",
-    "sizes", "node",  "mechanisms", "accounting", "software",   "fabric",    "engine",
+    "sizes", "node",  "mechanisms", "accounting", "software",   "fabric",    "engine", "state",
 };
 #define TOP_KEYS (sizeof top_keys / sizeof top_keys[0])
 

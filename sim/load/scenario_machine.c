@@ -38,12 +38,30 @@ static void read_device(const struct object_reader *reader, struct yaml_entry *e
         return;
     const char *near = diag_suggest(name, kinds, DEVICE_KIND_COUNT);
     char hint[96];
-    snprintf(hint, sizeof hint, near ? "did you mean \"%s\"?" : "types: gpu, cpu, pcie_switch, nic",
+    snprintf(hint, sizeof hint,
+             near ? "did you mean \"%s\"?" : "types: gpu, cpu, pcie_switch, nic, nvme, nvswitch",
              near);
     diag_add(reader->diag, type->mark, hint, "unknown device type \"%s\"", name);
 }
 
-/* The key of a link names its two ends: "cpu0-sw0". */
+static bool read_link_kind(const struct object_reader *reader, struct yaml_node *link,
+                           enum link_kind *ret_kind)
+{
+    static const enum link_kind kinds[] = {LINK_PCIE, LINK_NVLINK, LINK_C2C, LINK_SOCKET};
+    struct yaml_node *type = yaml_map_get(link, "type");
+    const char *name = type ? object_text(reader, type, "type") : "pcie";
+    for (size_t i = 0; name && i < 4; i++)
+        if (strcmp(name, link_kind_name(kinds[i])) == 0) {
+            *ret_kind = kinds[i];
+            return true;
+        }
+    if (name)
+        diag_add(reader->diag, type->mark, "types: pcie, nvlink, c2c, socket",
+                 "unknown link type \"%s\"", name);
+    return false;
+}
+
+/* The key of a link names its two ends: "cpu0-sw0", the upper end first. */
 static void read_link(const struct object_reader *reader, struct yaml_entry *entry,
                       struct machine *machine)
 {
@@ -61,7 +79,10 @@ static void read_link(const struct object_reader *reader, struct yaml_entry *ent
         return;
     }
     *dash = '\0';
-    if (machine_add_link(machine, ends, dash + 1, &index, &error)) {
+    enum link_kind kind;
+    if (!read_link_kind(reader, entry->value, &kind))
+        return;
+    if (machine_add_link(machine, kind, ends, dash + 1, &index, &error)) {
         const char *names[MACHINE_MAX_DEVICES];
         size_t count = machine->node.device_count;
         for (size_t i = 0; i < count; i++)
@@ -73,7 +94,9 @@ static void read_link(const struct object_reader *reader, struct yaml_entry *ent
         diag_add(reader->diag, entry->key_mark, near ? hint : NULL, "%s", error.message);
         return;
     }
-    object_read(reader, entry->value, NULL, 0, "a pcie link", &machine->node.links[index].params);
+    char what[MACHINE_NAME_LENGTH];
+    snprintf(what, sizeof what, "a link of type %s", link_kind_name(kind));
+    object_read(reader, entry->value, device_keys, 1, what, &machine->node.links[index].params);
 }
 
 static void read_node(const struct object_reader *reader, struct yaml_node *node,
@@ -114,6 +137,7 @@ void scenario_read_machine(const struct object_reader *reader, struct yaml_node 
     object_read(reader, yaml_map_get(root, "engine"), NULL, 0, "engine", &machine->engine);
     object_read(reader, yaml_map_get(root, "software"), NULL, 0, "software", &machine->software);
     object_read(reader, yaml_map_get(root, "fabric"), NULL, 0, "fabric", &machine->fabric);
+    object_read(reader, yaml_map_get(root, "state"), NULL, 0, "state", &machine->state);
     if (!node) {
         diag_add(reader->diag, root->mark, "say what is in a node, or extend a preset",
                  "the scenario has no node");

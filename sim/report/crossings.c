@@ -32,16 +32,16 @@ static void describe(const struct route *route, char *woken, char *cost, size_t 
 static enum status add_row(struct grid *grid, const struct machine *machine,
                            const struct mechanism *mechanism, struct error *error)
 {
-    struct endpoints ends = {.src = {ENDPOINT_GPU, machine->node.gpus[0]},
-                             .dst = {ENDPOINT_GPU, machine->node.gpus[0]}};
+    struct endpoints ends = {.src = {ENDPOINT_DEVICE, machine->node.gpus[0]},
+                             .dst = {ENDPOINT_DEVICE, machine->node.gpus[0]}};
     struct route out, in;
-    char woken[128], cost[160];
+    char woken[160], cost[160];
     /* A mechanism that reduces in the network has a route up and a route down. */
     if (mechanism->algorithm)
         ends.dst.kind = ENDPOINT_SWITCH;
     enum status status = mechanism_route(mechanism, machine, &ends, &out, error);
     if (!status && mechanism->algorithm) {
-        ends.dst.kind = ENDPOINT_GPU;
+        ends.dst.kind = ENDPOINT_DEVICE;
         ends.src.kind = ENDPOINT_SWITCH;
         status = mechanism_route(mechanism, machine, &ends, &in, error);
     } else if (!status) {

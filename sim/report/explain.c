@@ -27,7 +27,8 @@ static const char *quantity(double value, enum dimension dimension, char *buf)
 static void write_leg(struct text *text, const struct route_leg *leg, double bytes)
 {
     char rate[UNITS_TEXT_MAX], latency[UNITS_TEXT_MAX];
-    const char *kind = leg->kind == LEG_WIRE ? "wire" : "crossing";
+    static const char *const kinds[] = {"crossing", "c2c", "nvlink", "wire", "copy", "drive"};
+    const char *kind = kinds[leg->kind];
     int64_t service = isinf(leg->rate_Bps) ? 0 : engine_ps(bytes / leg->rate_Bps);
     int64_t total = service + engine_ps(leg->latency_s);
     text_printf(text, "    %-9s %-34s %.15g B / %s", kind, leg->label, bytes,
@@ -54,7 +55,7 @@ static int64_t serial_ps(const struct timing *timing)
 {
     int64_t total = 0;
     for (size_t i = 0; i < timing->stage_count; i++)
-        total += timing->stages[i].duration_ps;
+        total += timed_stage_ps(&timing->stages[i]);
     return total;
 }
 
@@ -89,7 +90,7 @@ static enum status longest_transfer(const struct explain_cell *cell,
                 return STATUS_INPUT;
             if (found == 0)
                 continue;
-            size_t slot = routes_slot(cell->routes, transfer.from, transfer.to);
+            size_t slot = routes_slot(cell->routes, transfer.from, transfer.to, transfer.op->lane);
             double bytes = cell->size_B * transfer.count / plan->chunks;
             if (span.each_ps >= 0 && slot == span.slot && bytes <= span.bytes)
                 continue;
@@ -268,7 +269,7 @@ static void write_params(struct text *text, const struct params *params, const c
         char value[UNITS_TEXT_MAX], name[3 * MACHINE_NAME_LENGTH];
         snprintf(name, sizeof name, "%s.%s", object, info->name);
         text_printf(text, "  %-34s %-12s ", name,
-                    quantity(param_get(params, id), info->dimension, value));
+                    param_format(id, param_get(params, id), value, sizeof value));
         if (origin->kind == ORIGIN_DEFAULT)
             text_printf(text, "default: %s\n", info->source);
         else if (origin->kind == ORIGIN_SET)
@@ -286,6 +287,7 @@ void explain_write_parameters(struct text *text, const struct machine *machine)
     text_printf(text, "\nParameters, and where each came from\n");
     write_params(text, &machine->software, "software");
     write_params(text, &machine->fabric, "fabric");
+    write_params(text, &machine->state, "state");
     write_params(text, &machine->engine, "engine");
     for (size_t i = 0; i < node->device_count; i++)
         write_params(text, &node->devices[i].params, node->devices[i].name);

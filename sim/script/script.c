@@ -384,13 +384,14 @@ enum status script_plan(const struct script_job *job, struct plan *ret_plan, str
     lua_pushcfunction(sandbox.L, run);
     lua_pushlightuserdata(sandbox.L, &builder);
     enum status status = STATUS_OK;
-    if (lua_pcall(sandbox.L, 1, 0, 0) != LUA_OK) {
+    int result = lua_pcall(sandbox.L, 1, 0, 0);
+    if (result != LUA_OK) {
         const char *message = lua_tostring(sandbox.L, -1);
         char memory[96];
         snprintf(memory, sizeof memory, "the script needs more than %zu MiB of memory",
                  SCRIPT_MEMORY_B >> 20);
         fill_error(error, job->name,
-                   sandbox.memory_spent ? memory
+                   result == LUA_ERRMEM ? memory
                    : message            ? message
                                         : "error without a message");
         status = STATUS_INPUT;

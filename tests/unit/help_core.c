@@ -34,12 +34,25 @@ static void set(struct params *params, enum param_id id, double value)
     param_set(params, id, value, ORIGIN_OF_TEST);
 }
 
+enum status core_link(struct machine *machine, const char *end0, const char *end1,
+                      size_t *ret_index, struct error *error)
+{
+    return machine_add_link(machine, LINK_PCIE, end0, end1, ret_index, error);
+}
+
+bool core_path(const struct machine *machine, const char *from, const char *to,
+               struct path *ret_path)
+{
+    return machine_path(machine, (size_t)machine_find_device(machine, from),
+                        (size_t)machine_find_device(machine, to), LINK_DMA, ret_path);
+}
+
 static void add_link(struct machine *machine, const char *other, double rate_Bps,
                      const struct core_spec *spec)
 {
     struct error error;
     size_t index;
-    assert_ok(machine_add_link(machine, "sw0", other, &index, &error), &error);
+    assert_ok(core_link(machine, "sw0", other, &index, &error), &error);
     struct params *params = &machine->node.links[index].params;
     set(params, PARAM_PCIE_RATE, rate_Bps > 0 ? rate_Bps : spec->pcie_Bps);
     set(params, PARAM_PCIE_LATENCY, spec->link_s);

@@ -40,6 +40,13 @@ void core_assert_ok(enum status status, const struct error *error, const char *f
 
 void core_machine(const struct core_spec *spec, struct machine *ret_machine);
 
+/* One link at default parameters, and a way through a node: what all tests call, so that they need
+ * not know of kinds of links. */
+enum status core_link(struct machine *machine, const char *end0, const char *end1,
+                      size_t *ret_index, struct error *error);
+bool core_path(const struct machine *machine, const char *from, const char *to,
+               struct path *ret_path);
+
 /* A plan from the text of a script, or from a script of lua/ (tests run at the repository root). */
 void core_script(const char *text, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan);
 void core_lua_file(const char *path, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan);

@@ -219,7 +219,7 @@ static void bytes_are_conserved(void **state)
                          plan_transfer(&sample.plan, &sample.plan.ops[in->first_op + o], &at, rank,
                                        i, &t, &error) > 0;
                          i++) {
-                        size_t slot = routes_slot(&routes, t.from, t.to);
+                        size_t slot = routes_slot(&routes, t.from, t.to, 0);
                         const struct route *route = routes_get(&routes, slot, &error);
                         assert_non_null(route);
                         transfers++;
@@ -370,6 +370,111 @@ static void two_engines_do_not_disturb_each_other(void **state)
     }
 }
 
+/* A script of sends round the ranks, with chunks that move along. Mostly of the kind that folds:
+ * one lane, and each GPU sending to its like in another node. */
+static void random_round_script(uint64_t *state, const struct core_spec *spec, char *text,
+                                size_t size)
+{
+    unsigned ranks = spec->nodes * spec->gpus, along = (unsigned)core_random_below(state, 3);
+    bool alike = core_random_below(state, 4) != 0;
+    unsigned lanes = core_random_below(state, 4) ? 1 : 3;
+    size_t used = (size_t)snprintf(text, size,
+                                   "collective = 'allreduce'\n"
+                                   "function plan(p) local n, r = p.ranks, p.rank\n"
+                                   "local c = n * %u p:split(c)\n",
+                                   1 + (unsigned)core_random_below(state, 3));
+    for (uint64_t loops = 1 + core_random_below(state, 3); loops > 0; loops--) {
+        used +=
+            (size_t)snprintf(text + used, size - used, "p:loop(%u, function(k) p:step(function()\n",
+                             1 + (unsigned)core_random_below(state, 4));
+        for (int i = 0; i < 2; i++) {
+            unsigned distance =
+                alike ? spec->gpus * (1 + (unsigned)core_random_below(state, spec->nodes - 1))
+                      : 1 + (unsigned)core_random_below(state, ranks - 1);
+            used += (size_t)snprintf(
+                text + used, size - used,
+                "p:send{to = (r + %u) %% n, chunk = (%u * r + %u * k + %u) %% c, lane = %u}\n",
+                distance, along, (unsigned)core_random_below(state, 4),
+                (unsigned)core_random_below(state, 9), (unsigned)core_random_below(state, lanes));
+        }
+        used += (size_t)snprintf(text + used, size - used, "end) end)\n");
+    }
+    snprintf(text + used, size - used, "end\n");
+}
+
+/* Both ways; the folded run must say what simulating all nodes says. Tells whether it folded. */
+static bool same_folded_and_plain(const struct sample *sample, const char *text)
+{
+    struct machine machine;
+    struct routes routes;
+    struct error error;
+    struct ledger fold, plain;
+    core_machine(&sample->spec, &machine);
+    assert_ok(routes_init(&routes, &machine, mechanism_find(sample->mechanism), &error), &error);
+    struct engine_job job = {.plan = &sample->plan,
+                             .routes = &routes,
+                             .size_B = sample->size_B,
+                             .accounting = sample->accounting,
+                             .trace = true};
+    assert_ok(engine_run(&job, &fold, &error), &error);
+    job.plain = true;
+    assert_ok(engine_run(&job, &plain, &error), &error);
+    bool folded = fold.nodes_alike > 1;
+    assert_int_equal(plain.nodes_alike, 1);
+    if (fold.total_ps != plain.total_ps)
+        print_error("%lld ps, but all nodes simulated %lld\n%s\n", (long long)fold.total_ps,
+                    (long long)plain.total_ps, text);
+    fold.events = plain.events;
+    fold.nodes_alike = 1;
+    hold(sample, same_ledger(&fold, &plain), "one node does not stand for all");
+    ledger_free(&fold);
+    ledger_free(&plain);
+    routes_free(&routes);
+    machine_free(&machine);
+    return folded;
+}
+
+/* Where one node stands for all (fold.h), it must be exactly what simulating all gives. */
+static void one_node_stands_for_all(void **state)
+{
+    (void)state;
+    size_t folded = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + 3 * seeds; seed++) {
+        struct sample sample;
+        uint64_t random = seed ^ 0xF01D;
+        char text[2048];
+        sample_make(seed, &sample);
+        plan_free(&sample.plan);
+        random_round_script(&random, &sample.spec, text, sizeof text);
+        core_script(text, sample.spec.nodes * sample.spec.gpus, sample.spec.gpus, &sample.plan);
+        folded += same_folded_and_plain(&sample, text);
+        plan_free(&sample.plan);
+    }
+    assert_true(folded > seeds);
+}
+
+/* The same for the scripts that everybody runs. */
+static void one_node_stands_for_all_in_ring_and_sharp(void **state)
+{
+    (void)state;
+    size_t folded = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
+        struct sample sample;
+        sample_make(seed, &sample);
+        plan_free(&sample.plan);
+        bool sharp = seed % 3 == 0;
+        const char *path = sharp ? "lua/sharp.lua" : "lua/ring.lua";
+        sample.mechanism = sharp ? "sharp" : sample.mechanism;
+        sample.spec.reduce_s = sharp ? 2e-6 : 0;
+        if (sharp)
+            sample.spec.slice_B = 1 + sample.size_B / 20;
+        core_lua_file(path, sample.spec.nodes * sample.spec.gpus, sample.spec.gpus, &sample.plan);
+        folded += same_folded_and_plain(&sample, path);
+        plan_free(&sample.plan);
+    }
+    assert_true(folded > seeds / 2);
+}
+
 /* ---- names and order ----------------------------------------------------------------------------
  */
 
@@ -420,8 +525,8 @@ static void reorder(const struct machine *from, struct machine *ret_to)
     for (size_t i = from->node.link_count; i-- > 0;) {
         const struct link *link = &from->node.links[i];
         /* and the other way round */
-        assert_ok(machine_add_link(ret_to, from->node.devices[link->end[1]].name,
-                                   from->node.devices[link->end[0]].name, &index, &error),
+        assert_ok(core_link(ret_to, from->node.devices[link->end[1]].name,
+                            from->node.devices[link->end[0]].name, &index, &error),
                   &error);
         ret_to->node.links[index].params = link->params;
     }
@@ -543,6 +648,8 @@ int main(void)
         cmocka_unit_test(running_twice_gives_the_same),
         cmocka_unit_test(shared_routes_and_no_trace_give_the_same),
         cmocka_unit_test(two_engines_do_not_disturb_each_other),
+        cmocka_unit_test(one_node_stands_for_all),
+        cmocka_unit_test(one_node_stands_for_all_in_ring_and_sharp),
         cmocka_unit_test(renaming_devices_changes_nothing),
         cmocka_unit_test(order_of_devices_changes_nothing),
         cmocka_unit_test(faster_resources_never_slow_a_ring),
