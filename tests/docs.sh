@@ -1,6 +1,7 @@
 #!/bin/bash
 # The documentation shows what the program prints: every ```console block of the READMEs is run and
 # compared. Lines that start with "$ " are commands; a line "..." stands for lines left out.
+# UPDATE=1 writes what is printed now into blocks without "..." (read the diff before committing).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 GDSIM=$(realpath "${GDSIM:-out/bin/gdsim}")
@@ -44,5 +45,29 @@ for file in README.md */README.md sim/*/README.md; do
         esac
     done <"$file"
 done
+if [ "${UPDATE:-}" = 1 ]; then
+    for file in README.md */README.md sim/*/README.md; do
+        [ -f "$file" ] || continue
+        fresh=$(mktemp)
+        inside=0 keep=0
+        while IFS= read -r line; do
+            case $inside$line in
+            '0```console') inside=1 keep=0 ;;
+            '1```') inside=0 ;;
+            '1$ '*)
+                printf '%s\n' "$line"
+                ( eval "${line#\$ }" ) 2>&1 </dev/null
+                keep=1
+                continue
+                ;;
+            1*) [ $keep = 0 ] || continue ;;
+            esac
+            printf '%s\n' "$line"
+        done <"$file" >"$fresh"
+        grep -qx '\.\.\.' "$file" || cp "$fresh" "$file"
+        rm -f "$fresh"
+    done
+    exit 0
+fi
 [ $bad = 0 ] && echo "documentation: $blocks commands print what it says"
 exit $bad

@@ -294,12 +294,14 @@ static void book(struct walk *walk, struct flow *flow, const struct timed_stage 
     struct trace_cause cause = {
         .record = flow->record, .exit = TRACE_USE, .use = (uint16_t)(stage->first_use + at)};
     int64_t end = start + use->busy_ps;
-    walk->free_ps[resource] = end;
     walk->busy_ps[resource] += use->busy_ps;
     if (flow->slice == 0)
         walk->chunks[resource] += flow->transfer.count;
-    if (walk->trace.on)
-        walk->resource_cause[resource] = cause;
+    if (use->queues) {
+        walk->free_ps[resource] = end;
+        if (walk->trace.on)
+            walk->resource_cause[resource] = cause;
+    }
     if (end > flow->finish_ps) {
         flow->finish_ps = end;
         flow->finish = cause;
@@ -344,25 +346,38 @@ static enum status stage_booked(struct walk *walk, uint32_t index)
     enum status status =
         flow_event(walk, index, flow->finish_ps + stage->pcie_latency_ps + stage->wire_latency_ps);
     struct lane *lane = &walk->lanes[flow->lane];
+    if (flow->next_ps < walk->now) { /* it stood in a queue for longer than that */
+        flow->next_ps = walk->now;
+        flow->next = (struct trace_cause){
+            .record = flow->record, .exit = TRACE_BEGUN, .use = flow->next.use};
+    }
     if (status || flow->stage > 0 || walk->job->accounting == ACCOUNTING_SERIAL)
         return status;
     lane->free_ps = flow->next_ps;
     lane->cause = flow->next;
-    return lane_run(walk, flow->lane);
+    if (lane->free_ps > walk->now) /* a wake will do it, if there is anything to issue */
+        return lane_run(walk, flow->lane);
+    const struct trace_cause before = walk->now_cause;
+    walk->now_cause = lane->cause;
+    status = lane_run(walk, flow->lane);
+    walk->now_cause = before;
+    return status;
 }
 
 /* Take the slice through its stage, resource by resource, as far as it gets now. Where it must
  * wait, it stands in the queue of that resource and asks for the next one only when it gets
- * there, so that nobody waits for a resource that is idle. */
+ * there, so that nobody waits for a resource that is idle. A thread that waits for the stage must
+ * know its end at once: then all is booked ahead. */
 static enum status flow_advance(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    int64_t head = walk->now;
     while (flow->hop < stage->use_count) {
         uint16_t at = (uint16_t)flow->hop++;
         const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
         size_t resource = resource_index(walk, flow, use);
-        int64_t start = walk->now;
+        int64_t start = head;
         if (use->queues && walk->free_ps[resource] > start) {
             start = walk->free_ps[resource];
             if (walk->trace.on)
@@ -370,9 +385,9 @@ static enum status flow_advance(struct walk *walk, uint32_t index)
                             (uint16_t)(stage->first_use + at));
         }
         book(walk, flow, stage, at, start);
-        int64_t on = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
-        if (on > walk->now && flow->hop < stage->use_count)
-            return flow_event(walk, index, on);
+        head = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
+        if (head > walk->now && flow->hop < stage->use_count && !stage->blocking)
+            return flow_event(walk, index, head);
     }
     return stage_booked(walk, index);
 }
@@ -385,6 +400,7 @@ static enum status stage_start(struct walk *walk, uint32_t index)
     flow_record(walk, flow, &walk->now_cause, TRACE_NO_USE);
     flow->finish = flow->next = (struct trace_cause){
         .record = flow->record, .use = flow->timing->stages[flow->stage].first_use};
+    flow->next.exit = TRACE_BEGUN;
     walk->ledger->events++;
     return flow_advance(walk, index);
 }

@@ -36,8 +36,9 @@ enum device_kind {
 
 /* Bits, so that a search can be told which links it may take. */
 enum link_kind { LINK_PCIE = 1, LINK_NVLINK = 2, LINK_C2C = 4, LINK_SOCKET = 8 };
-#define LINK_DMA (LINK_PCIE | LINK_C2C | LINK_SOCKET) /* what DMA through a host's tree may take   \
-                                                       */
+#define LINK_DMA                                                                                   \
+    (LINK_PCIE | LINK_C2C | LINK_SOCKET) /* what DMA through a host's tree may take                \
+                                          */
 
 enum resource_kind {
     RESOURCE_PCIE,   /* one direction of a PCIe link */

@@ -93,8 +93,8 @@ static void label_leg(const struct machine *machine, struct route_leg *leg, size
         names[i] = device->name;
         memory[i] = device->kind == DEVICE_CPU ? " DRAM" : "";
     }
-    snprintf(leg->label, sizeof leg->label, "%s%s -> %s%s (%s%.24s)", names[0], memory[0],
-             names[1], memory[1], leg->end == END_SRC ? "sender" : "receiver", how);
+    snprintf(leg->label, sizeof leg->label, "%s%s -> %s%s (%s%.24s)", names[0], memory[0], names[1],
+             memory[1], leg->end == END_SRC ? "sender" : "receiver", how);
 }
 
 /* ---- what stands in the way -------------------------------------------------------------------

@@ -53,6 +53,9 @@ static void account(const struct trace_record *record, const struct trace_cause 
     case TRACE_USE:
         critical[use->resource] += use->offset_ps + use->busy_ps - passed;
         break;
+    case TRACE_BEGUN:
+        software[stage->handoff_category] += stage->handoff_ps - passed;
+        break;
     case TRACE_PERIOD:
         critical[use->resource] += use->busy_ps - passed;
         break;

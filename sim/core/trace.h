@@ -20,6 +20,7 @@
 enum trace_exit {
     TRACE_END,    /* the end of the stage */
     TRACE_USE,    /* the use's resource becomes free */
+    TRACE_BEGUN,  /* the handoff is done and the bytes go on */
     TRACE_PERIOD, /* so that the use would follow without a gap, the next slice may start */
 };
 

@@ -47,6 +47,11 @@ bool core_path(const struct machine *machine, const char *from, const char *to,
                         (size_t)machine_find_device(machine, to), LINK_DMA, ret_path);
 }
 
+int core_nearest(const struct machine *machine, const char *from, enum device_kind kind)
+{
+    return machine_nearest(machine, (size_t)machine_find_device(machine, from), kind, 0);
+}
+
 static void add_link(struct machine *machine, const char *other, double rate_Bps,
                      const struct core_spec *spec)
 {

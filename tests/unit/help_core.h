@@ -47,6 +47,9 @@ enum status core_link(struct machine *machine, const char *end0, const char *end
 bool core_path(const struct machine *machine, const char *from, const char *to,
                struct path *ret_path);
 
+/* The nearest device of a kind as seen from another, on the first rail; -1 if none. */
+int core_nearest(const struct machine *machine, const char *from, enum device_kind kind);
+
 /* A plan from the text of a script, or from a script of lua/ (tests run at the repository root). */
 void core_script(const char *text, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan);
 void core_lua_file(const char *path, uint32_t ranks, uint32_t gpus_per_node, struct plan *ret_plan);

@@ -313,8 +313,9 @@ static void equal_flows_take_k_times_as_long(void **state)
 
 /* That they share slice by slice, and not one after the other, shows in what comes after the
  * first: rank 0 passes on sender 1's chunk to m other ranks, one after the other. Its last slice
- * arrives at f; the relays follow slice by slice, the first ending at f + 10, the others K * 10
- * each. Fair: f = (k (K-1) + 1) 10; first come, first served altogether: f = K * 10. */
+ * arrives at f; the relays follow slice by slice, the first ending at f + 10 us, the others K * 10
+ * each. Sharing, sender 1's last slice is one of the last k: f is from (k (K-1) + 1) * 10 to
+ * k K * 10 us; first come, first served altogether would be f = K * 10. */
 static void equal_flows_share_slice_by_slice(void **state)
 {
     (void)state;
@@ -331,9 +332,10 @@ static void equal_flows_share_slice_by_slice(void **state)
         core_edges(k + 1 + M, k, edges, count, &plan);
         struct core_spec spec = {
             .nodes = k + 1 + M, .pcie_Bps = 25e9, .nic_Bps = 10e9, .slice_B = 1e5, .window = 8};
-        int64_t f = k * (K - 1) + 1;
-        assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 1e5 * K * k),
-                         (f + 1 + (M - 1) * K) * 10 * US);
+        int64_t time = core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 1e5 * K * k);
+        int64_t f = time / (10 * US) - 1 - (M - 1) * K;
+        assert_int_equal(time % (10 * US), 0);
+        assert_in_range(f, k * (K - 1) + 1, k * K);
         plan_free(&plan);
     }
 }
@@ -529,6 +531,29 @@ static void ledger_says_where_it_went(void **state)
     plan_free(&plan);
 }
 
+/* Three of four chunks in one transfer are three quarters of the bytes and of the time: 75 kB at
+ * c/PCIE = 3, c/NET = 7.5 us, serially 3 + 7.5 + 3 = 13.5 us. */
+static void consecutive_chunks_travel_together(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct machine machine;
+    struct ledger ledger;
+    struct core_spec spec = {.nodes = 2, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    core_script("collective = 'broadcast'\n"
+                "function plan(p) p:split(4) p:send{from = 0, to = 1, chunk = 1, count = 3} end",
+                2, 1, &plan);
+    core_machine(&spec, &machine);
+    core_run(&machine, &plan, "gdr", ACCOUNTING_SERIAL, 1e5, &ledger);
+    assert_int_equal(ledger.total_ps, 135 * US / 10);
+    assert_near(ledger.wire_bytes, 75e3, 0);
+    assert_near(ledger.crossing_bytes, 150e3, 0);
+    assert_near(ledger.route_bytes[0], 75e3, 0); /* slot 0: to another node, GPU 0 to GPU 0 */
+    ledger_free(&ledger);
+    machine_free(&machine);
+    plan_free(&plan);
+}
+
 /* ---- what cannot be run ------------------------------------------------------------------------
  */
 
@@ -632,6 +657,7 @@ int main(void)
         cmocka_unit_test(waits_only_for_what_it_reads),
         cmocka_unit_test(lanes_run_side_by_side),
         cmocka_unit_test(ledger_says_where_it_went),
+        cmocka_unit_test(consecutive_chunks_travel_together),
         cmocka_unit_test(refuses_what_cannot_run),
         cmocka_unit_test(one_rank_takes_no_time),
         cmocka_unit_test(seconds_are_rounded_to_picoseconds),

@@ -376,13 +376,14 @@ static void random_round_script(uint64_t *state, const struct core_spec *spec, c
                                 size_t size)
 {
     unsigned ranks = spec->nodes * spec->gpus, along = (unsigned)core_random_below(state, 3);
+    unsigned chunks = ranks * (1 + (unsigned)core_random_below(state, 3));
     bool alike = core_random_below(state, 4) != 0;
     unsigned lanes = core_random_below(state, 4) ? 1 : 3;
     size_t used = (size_t)snprintf(text, size,
                                    "collective = 'allreduce'\n"
                                    "function plan(p) local n, r = p.ranks, p.rank\n"
-                                   "local c = n * %u p:split(c)\n",
-                                   1 + (unsigned)core_random_below(state, 3));
+                                   "p:split(%u)\n",
+                                   chunks);
     for (uint64_t loops = 1 + core_random_below(state, 3); loops > 0; loops--) {
         used +=
             (size_t)snprintf(text + used, size - used, "p:loop(%u, function(k) p:step(function()\n",
@@ -391,11 +392,14 @@ static void random_round_script(uint64_t *state, const struct core_spec *spec, c
             unsigned distance =
                 alike ? spec->gpus * (1 + (unsigned)core_random_below(state, spec->nodes - 1))
                       : 1 + (unsigned)core_random_below(state, ranks - 1);
+            /* chunks come round with the chunks, or now and then do not, and then must not fold */
+            unsigned round = core_random_below(state, 6) ? chunks : 1 + chunks / 2;
             used += (size_t)snprintf(
                 text + used, size - used,
-                "p:send{to = (r + %u) %% n, chunk = (%u * r + %u * k + %u) %% c, lane = %u}\n",
+                "p:send{to = (r + %u) %% n, chunk = (%u * r + %u * k + %u) %% %u, lane = %u}\n",
                 distance, along, (unsigned)core_random_below(state, 4),
-                (unsigned)core_random_below(state, 9), (unsigned)core_random_below(state, lanes));
+                (unsigned)core_random_below(state, 9), round,
+                (unsigned)core_random_below(state, lanes));
         }
         used += (size_t)snprintf(text + used, size - used, "end) end)\n");
     }
@@ -450,7 +454,7 @@ static void one_node_stands_for_all(void **state)
         folded += same_folded_and_plain(&sample, text);
         plan_free(&sample.plan);
     }
-    assert_true(folded > seeds);
+    assert_true(folded > seeds / 2);
 }
 
 /* The same for the scripts that everybody runs. */

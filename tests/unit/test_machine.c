@@ -81,7 +81,7 @@ static void path_is(const struct machine *machine, const char *from, const char 
 
 static const char *nearest(const struct machine *machine, const char *from, enum device_kind kind)
 {
-    int found = machine_nearest(machine, (size_t)machine_find_device(machine, from), kind);
+    int found = machine_nearest(machine, (size_t)machine_find_device(machine, from), kind, 0);
     return found < 0 ? "" : machine->node.devices[found].name;
 }
 

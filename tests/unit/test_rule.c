@@ -310,6 +310,7 @@ static void recognises_shapes(void **state)
     assert_int_equal(RULE(R, N(8), OP(MOD), N(1), OP(ADD)).form, RULE_CODED);
     assert_int_equal(RULE(R, N((int64_t)1 << 40), OP(MUL)).form, RULE_CODED);
     assert_int_equal(RULE(R, N((int64_t)1 << 40), OP(MOD)).form, RULE_CODED);
+    assert_int_equal(RULE(R, N(1 << 20), OP(MUL), N(1 << 20), OP(MUL)).form, RULE_CODED);
     /* r xor (something without r), either way round */
     assert_true(RULE(R, N(1), K(0), OP(SHL), OP(XOR)).xor_rank);
     assert_true(RULE(N(1), K(0), OP(SHL), R, OP(XOR)).xor_rank);

@@ -242,6 +242,20 @@ static void a_contribution_counted_twice(void **state)
                         "counted twice.");
 }
 
+/* Sets that share one rank at their edges: {1, 2} added to {0, 1}. */
+static void one_rank_in_both_sets(void **state)
+{
+    (void)state;
+    struct verdict v = verdict_on("reduce",
+                                  "p:step(function() p:send{from = 0, to = 1, reduce = true}\n"
+                                  "p:send{from = 1, to = 2, reduce = true} end)\n"
+                                  "p:send{from = 2, to = 1, reduce = true}",
+                                  3, 0);
+    assert_false(v.correct);
+    assert_int_equal(v.step, 1);
+    assert_non_null(strstr(v.sentence, "the contribution of rank 1 would be counted twice"));
+}
+
 static void data_that_nobody_wrote(void **state)
 {
     (void)state;
@@ -430,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_large_ring),
         cmocka_unit_test(a_missing_contribution),
         cmocka_unit_test(a_contribution_counted_twice),
+        cmocka_unit_test(one_rank_in_both_sets),
         cmocka_unit_test(data_that_nobody_wrote),
         cmocka_unit_test(two_writers_in_one_step),
         cmocka_unit_test(the_wrong_root),
