@@ -5,26 +5,81 @@
 
 #include "sim/cli/cli.h"
 
+/* All transfers at once; those of one source in lanes of their own, so that they share it. */
+static enum status transfers_plan(const struct scenario *scenario, struct plan *ret_plan,
+                                  struct error *error)
+{
+    uint32_t ports = (uint32_t)scenario->machine.node.port_count, chunk = 0;
+    struct plan plan;
+    plan_init(&plan, machine_ranks(&scenario->machine));
+    plan.collective = COLLECTIVE_TRANSFERS;
+    snprintf(plan.name, sizeof plan.name, "transfers");
+    snprintf(plan.source, sizeof plan.source, "%s", scenario->path);
+    enum status status = plan_begin_step(&plan, error);
+    for (size_t i = 0; i < scenario->transfer_count && !status; i++) {
+        const struct scenario_transfer *transfer = &scenario->transfers[i];
+        uint8_t lane = 0;
+        for (size_t j = 0; j < i; j++)
+            lane = (uint8_t)((lane + (scenario->transfers[j].from == transfer->from)) %
+                             PLAN_MAX_LANES);
+        struct plan_op op = {
+            .kind = PLAN_SEND, .lane = lane, .count = rule_constant(transfer->share)};
+        status = plan_add_op(&plan, &op, error);
+        if (!status)
+            status = plan_add_edge(&plan,
+                                   (struct plan_edge){transfer->from,
+                                                      transfer->to + (transfer->remote ? ports : 0),
+                                                      chunk},
+                                   error);
+        chunk += transfer->share;
+    }
+    plan.chunks = chunk;
+    if (!status)
+        status = plan_end_step(&plan, error);
+    if (!status)
+        status = plan_finish(&plan, error);
+    if (status)
+        plan_free(&plan);
+    else
+        *ret_plan = plan;
+    return status;
+}
+
+/* Close the column whose plan has been made. */
+static enum status add_column(struct experiment *experiment, const struct mechanism *mechanism,
+                              struct error *error)
+{
+    struct plan *plan = &experiment->plans[experiment->count];
+    struct routes *routes = &experiment->routes[experiment->count];
+    enum status status = routes_init(routes, &experiment->scenario->machine, mechanism, error);
+    if (status) {
+        plan_free(plan);
+        return status;
+    }
+    experiment->columns[experiment->count++] = (struct result_column){mechanism, plan, routes};
+    return STATUS_OK;
+}
+
 static enum status load_column(struct experiment *experiment, const char *algorithm,
                                const struct mechanism *mechanism, struct error *error)
 {
     const struct scenario *scenario = experiment->scenario;
     const struct machine *machine = &scenario->machine;
     struct plan *plan = &experiment->plans[experiment->count];
-    struct routes *routes = &experiment->routes[experiment->count];
     char *path;
+    if (scenario->transfer_count > 0) {
+        enum status made = transfers_plan(scenario, plan, error);
+        if (!made)
+            made = add_column(experiment, mechanism, error);
+        return made;
+    }
     const char *root = cli_root();
-    /* What the mechanism brings along wins over what the scenario says for all, not over what was
-     * asked for on the command line. */
-    const char *name = algorithm              ? algorithm
-                       : mechanism->algorithm ? mechanism->algorithm
-                       : scenario->algorithm  ? scenario->algorithm
-                                              : "ring";
+    const char *name = algorithm ? algorithm : scenario->algorithm ? scenario->algorithm : "ring";
     enum status status = root ? scenario_script_path(scenario, root, name, &path, error)
                               : error_set(error, STATUS_FAILED, "cannot find the algorithms");
     if (status)
         return status;
-    status = cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.gpu_count,
+    status = cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.port_count,
                       scenario->root_rank, plan, error);
     if (!status && plan->collective != scenario->collective) {
         status =
@@ -33,15 +88,13 @@ static enum status load_column(struct experiment *experiment, const char *algori
         plan_free(plan);
     }
     free(path);
-    if (status)
-        return status;
-    status = routes_init(routes, machine, mechanism, error);
-    if (status) {
+    /* A mechanism that reduces in the network has its own script, unless the one asked for does. */
+    if (!status && mechanism->algorithm && !plan_uses_switch(plan) &&
+        strcmp(name, mechanism->algorithm) != 0) {
         plan_free(plan);
-        return status;
+        return load_column(experiment, mechanism->algorithm, mechanism, error);
     }
-    experiment->columns[experiment->count++] = (struct result_column){mechanism, plan, routes};
-    return STATUS_OK;
+    return status ? status : add_column(experiment, mechanism, error);
 }
 
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,

@@ -69,7 +69,7 @@ struct walk {
     uint64_t *slot_chunks;
     struct timing **timings;
     size_t timing_count;
-    uint32_t gpus;
+    uint32_t ports; /* ranks of a node */
     uint32_t ranks; /* that are simulated: all, or those of node 0 when folded */
     uint32_t nodes; /* likewise */
     uint32_t window;
@@ -91,14 +91,6 @@ const char *accounting_name(enum accounting accounting)
 static size_t resource_total(const struct walk *walk)
 {
     return (size_t)walk->nodes * walk->machine->node.resource_count;
-}
-
-static bool has_switch_ops(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->op_count; i++)
-        if (plan->ops[i].kind != PLAN_SEND)
-            return true;
-    return false;
 }
 
 /* A switch adds like to like: which chunk must not depend on the rank. */
@@ -125,9 +117,9 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
     walk->machine = job->routes->machine;
     walk->ledger = ledger;
     walk->error = error;
-    walk->gpus = (uint32_t)walk->machine->node.gpu_count;
+    walk->ports = (uint32_t)walk->machine->node.port_count;
     walk->folded = fold;
-    walk->ranks = fold ? walk->gpus : walk->plan->ranks;
+    walk->ranks = fold ? walk->ports : walk->plan->ranks;
     walk->nodes = fold ? 1 : walk->machine->node_count;
     walk->free_flow = UINT32_MAX;
     queue_init(&walk->queue);
@@ -137,7 +129,7 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
     uint32_t lanes = walk->plan->lanes;
     size_t resources = resource_total(walk);
     /* The switch has a lane for each of its ports, so that they run side by side. */
-    walk->lane_count = (size_t)walk->ranks * lanes * (has_switch_ops(walk->plan) ? 2 : 1);
+    walk->lane_count = (size_t)walk->ranks * lanes * (plan_uses_switch(walk->plan) ? 2 : 1);
     walk->lanes = calloc(walk->lane_count + 1, sizeof *walk->lanes);
     walk->free_ps = calloc(resources, sizeof *walk->free_ps);
     walk->busy_ps = calloc(resources, sizeof *walk->busy_ps);
@@ -204,7 +196,7 @@ static const struct timing *timing_get(struct walk *walk, size_t slot, double sl
         return NULL;
     }
     walk->timings[walk->timing_count++] = timing;
-    if (walk->folded && slot < walk->gpus * walk->gpus && !fold_timing(timing))
+    if (walk->folded && slot < walk->ports * walk->ports && !fold_timing(timing))
         walk->fold_broken = true;
     return timing;
 }
@@ -244,7 +236,7 @@ static uint64_t order_of(const struct walk *walk, const struct lane *lane)
         distance = ranks;
     if (transfer->from == TRANSFER_SWITCH)
         distance = ranks + 1;
-    return (uint64_t)(lane->member % walk->gpus) << 45 | (uint64_t)distance << 20 |
+    return (uint64_t)(lane->member % walk->ports) << 45 | (uint64_t)distance << 20 |
            (uint64_t)lane->number << 16;
 }
 
@@ -273,7 +265,7 @@ static size_t resource_index(const struct walk *walk, const struct flow *flow,
     uint32_t rank = use->end == END_SRC ? flow->transfer.from : flow->transfer.to;
     if (rank == TRANSFER_SWITCH) /* a stage at the switch uses the host at the other end only */
         rank = use->end == END_SRC ? flow->transfer.to : flow->transfer.from;
-    return (size_t)(rank / walk->gpus) * walk->machine->node.resource_count + use->resource;
+    return (size_t)(rank / walk->ports) * walk->machine->node.resource_count + use->resource;
 }
 
 static enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps)
@@ -327,8 +319,8 @@ static void flow_record(struct walk *walk, struct flow *flow, const struct trace
 static enum status lane_run(struct walk *walk, size_t index);
 
 /* The whole stage is booked: its end is an event. A thread that waits for the stage is busy until
- * then, and so is its lane. */
-static enum status stage_booked(struct walk *walk, uint32_t index)
+ * then, and so is its lane. `here` is the record that led to now, not to the last booking. */
+static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here)
 {
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
@@ -348,8 +340,8 @@ static enum status stage_booked(struct walk *walk, uint32_t index)
     struct lane *lane = &walk->lanes[flow->lane];
     if (flow->next_ps < walk->now) { /* it stood in a queue for longer than that */
         flow->next_ps = walk->now;
-        flow->next = (struct trace_cause){
-            .record = flow->record, .exit = TRACE_BEGUN, .use = flow->next.use};
+        flow->next =
+            (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = flow->next.use};
     }
     if (status || flow->stage > 0 || walk->job->accounting == ACCOUNTING_SERIAL)
         return status;
@@ -373,7 +365,9 @@ static enum status flow_advance(struct walk *walk, uint32_t index)
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
     int64_t head = walk->now;
+    uint32_t here = flow->record;
     while (flow->hop < stage->use_count) {
+        here = flow->record;
         uint16_t at = (uint16_t)flow->hop++;
         const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
         size_t resource = resource_index(walk, flow, use);
@@ -389,7 +383,7 @@ static enum status flow_advance(struct walk *walk, uint32_t index)
         if (head > walk->now && flow->hop < stage->use_count && !stage->blocking)
             return flow_event(walk, index, head);
     }
-    return stage_booked(walk, index);
+    return stage_booked(walk, index, here);
 }
 
 static enum status stage_start(struct walk *walk, uint32_t index)
@@ -450,7 +444,7 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
         routes_slot(walk->job->routes, lane->transfer.from, lane->transfer.to, lane->number);
     lane->order = order_of(walk, lane);
     lane->arrives = lane->transfer;
-    if (walk->folded && fold_twin(walk->plan, &lane->cursor, walk->gpus, &lane->transfer,
+    if (walk->folded && fold_twin(walk->plan, &lane->cursor, walk->ports, &lane->transfer,
                                   &lane->arrives, walk->error) <= 0)
         return walk->error->status;
     lane->slice = 0;
@@ -666,7 +660,7 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
                            plan->ranks, machine_ranks(machine));
     if (status)
         return status;
-    bool broken = !job->plain && fold_plan(plan, (uint32_t)machine->node.gpu_count);
+    bool broken = !job->plain && fold_plan(plan, (uint32_t)machine->node.port_count);
     if (broken)
         status = run_once(job, true, ret_ledger, &broken, error);
     else

@@ -121,6 +121,12 @@ enum status machine_add_link(struct machine *machine, enum link_kind kind, const
         return error_set(error, STATUS_INPUT, "link from \"%s\" to itself", end0);
     if (node->link_count == MACHINE_MAX_LINKS)
         return error_set(error, STATUS_INPUT, "a node has at most %d links", MACHINE_MAX_LINKS);
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct link *link = &node->links[i];
+        if (link->kind == kind && ((link->end[0] == ends[0] && link->end[1] == ends[1]) ||
+                                   (link->end[0] == ends[1] && link->end[1] == ends[0])))
+            return error_set(error, STATUS_INPUT, "%s and %s are linked already", end0, end1);
+    }
     struct link *grown = realloc(node->links, (node->link_count + 1) * sizeof *node->links);
     if (!grown)
         return error_set(error, STATUS_NOMEM, "out of memory");
@@ -271,8 +277,18 @@ static enum status check_node(const struct machine *machine, struct error *error
         if (machine_nearest(machine, node->gpus[g], DEVICE_CPU, 0) < 0)
             return device_fault(error, &node->devices[node->gpus[g]],
                                 "reaches no cpu by any chain of links");
+    for (size_t i = 0; i < node->device_count; i++) {
+        enum device_kind kind = node->devices[i].kind;
+        if ((kind == DEVICE_NIC || kind == DEVICE_NVME) &&
+            machine_nearest(machine, i, DEVICE_CPU, 0) < 0)
+            return device_fault(error, &node->devices[i], "reaches no cpu by any chain of links");
+    }
     for (size_t i = 0; i < node->link_count; i++) {
         const struct link *link = &node->links[i];
+        int width = link->kind == LINK_PCIE ? (int)param_get(&link->params, PARAM_PCIE_WIDTH) : 1;
+        if ((width & (width - 1)) != 0)
+            return device_fault(error, &node->devices[link->end[1]],
+                                "has a PCIe link whose width is not 1, 2, 4, 8, 16 or 32");
         if (link->kind == LINK_NVLINK && !param_is_set(&link->params, PARAM_NVLINK_RATE))
             return device_fault(error, &node->devices[link->end[0]],
                                 "has an nvlink without a rate");
@@ -293,7 +309,11 @@ enum status machine_finish(struct machine *machine, struct error *error)
     enum status status = check_node(machine, error);
     if (status)
         return status;
-    if ((uint64_t)machine->node_count * node->gpu_count > MACHINE_MAX_RANKS)
+    if (node->port_count == 0) {
+        memcpy(node->ports, node->gpus, sizeof node->ports);
+        node->port_count = node->gpu_count;
+    }
+    if ((uint64_t)machine->node_count * node->port_count > MACHINE_MAX_RANKS)
         return error_set(error, STATUS_INPUT, "a machine has at most %u GPUs", MACHINE_MAX_RANKS);
     free(node->resources);
     node->resource_count = 0;
@@ -468,5 +488,5 @@ enum status machine_copy(const struct machine *from, struct machine *ret_copy, s
 
 uint32_t machine_ranks(const struct machine *machine)
 {
-    return machine->node_count * (uint32_t)machine->node.gpu_count;
+    return machine->node_count * (uint32_t)machine->node.port_count;
 }

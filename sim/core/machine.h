@@ -5,7 +5,8 @@
  * anything that is busy while bytes pass: one direction of a link, a socket's DRAM, a port of
  * the fabric, a thread. Resource r of node k has the global id k * type->resource_count + r.
  *
- * Ranks are GPUs: rank = node * gpus per node + index of the GPU in its node.
+ * Ranks are ports: rank = node * ports per node + index of the port in its node. The ports are the
+ * GPUs, unless a job moves bytes between other devices.
  */
 #ifndef GDSIM_CORE_MACHINE_H
 #define GDSIM_CORE_MACHINE_H
@@ -121,6 +122,8 @@ struct node_type {
     size_t resource_count;
     uint16_t gpus[MACHINE_MAX_DEVICES]; /* devices that are GPUs, in order */
     size_t gpu_count;
+    uint16_t ports[MACHINE_MAX_DEVICES]; /* devices that are ranks; by default the GPUs */
+    size_t port_count;
 };
 
 struct machine {

@@ -7,7 +7,7 @@
 static const struct {
     const char *name;
 } collectives[COLLECTIVE_COUNT] = {
-    {"allreduce"}, {"allgather"}, {"reduce_scatter"}, {"broadcast"}, {"reduce"},
+    {"allreduce"}, {"allgather"}, {"reduce_scatter"}, {"broadcast"}, {"reduce"}, {"transfers"},
 };
 
 const char *collective_name(enum collective collective)
@@ -34,6 +34,7 @@ double collective_busbw_factor(enum collective collective, uint32_t ranks)
         return (n - 1) / n;
     case COLLECTIVE_BROADCAST:
     case COLLECTIVE_REDUCE:
+    case COLLECTIVE_TRANSFERS:
     case COLLECTIVE_COUNT:
         break;
     }
@@ -185,6 +186,14 @@ enum status plan_finish(struct plan *plan, struct error *error)
             qsort(plan->edges + plan->ops[i].first_edge, plan->ops[i].edge_count,
                   sizeof *plan->edges, by_sender);
     return STATUS_OK;
+}
+
+bool plan_uses_switch(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->op_count; i++)
+        if (plan->ops[i].kind != PLAN_SEND)
+            return true;
+    return false;
 }
 
 /* From instruction `at` to the next STEP. A loop that ends and begins anew counts its turn. */

@@ -25,6 +25,7 @@ enum collective {
     COLLECTIVE_REDUCE_SCATTER,
     COLLECTIVE_BROADCAST,
     COLLECTIVE_REDUCE,
+    COLLECTIVE_TRANSFERS, /* no collective: bytes from here to there */
     COLLECTIVE_COUNT
 };
 
@@ -117,6 +118,9 @@ enum status plan_finish(struct plan *plan, struct error *error);
 
 void plan_first(const struct plan *plan, struct plan_cursor *cursor);
 void plan_next(const struct plan *plan, struct plan_cursor *cursor);
+
+/* Whether a switch takes part. */
+bool plan_uses_switch(const struct plan *plan);
 
 /* The index-th transfer that `rank` sends by `op` at `cursor`. Returns 1 and fills *ret, 0 when
  * there is no such transfer, -1 (error filled) when the script's rule gives nonsense for it.

@@ -8,12 +8,12 @@
 enum status routes_init(struct routes *routes, const struct machine *machine,
                         const struct mechanism *mechanism, struct error *error)
 {
-    size_t gpus = machine->node.gpu_count;
+    size_t ports = machine->node.port_count;
     memset(routes, 0, sizeof *routes);
     routes->machine = machine;
     routes->mechanism = mechanism;
     routes->rails = machine_rails(machine);
-    routes->slot_count = routes->rails * (2 * gpus * gpus + 2 * gpus);
+    routes->slot_count = routes->rails * (2 * ports * ports + 2 * ports);
     routes->slot = calloc(routes->slot_count, sizeof *routes->slot);
     return routes->slot ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
 }
@@ -30,33 +30,33 @@ void routes_free(struct routes *routes)
 
 size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to, uint32_t lane)
 {
-    uint32_t gpus = (uint32_t)routes->machine->node.gpu_count;
-    size_t switches = 2u * (size_t)gpus * gpus;
-    size_t rail = (lane % routes->rails) * (switches + 2u * gpus);
+    uint32_t ports = (uint32_t)routes->machine->node.port_count;
+    size_t switches = 2u * (size_t)ports * ports;
+    size_t rail = (lane % routes->rails) * (switches + 2u * ports);
     if (to == UINT32_MAX)
-        return rail + switches + from % gpus;
+        return rail + switches + from % ports;
     if (from == UINT32_MAX)
-        return rail + switches + gpus + to % gpus;
-    size_t same_node = from / gpus == to / gpus;
-    return rail + (same_node * gpus + from % gpus) * gpus + to % gpus;
+        return rail + switches + ports + to % ports;
+    size_t same_node = from / ports == to / ports;
+    return rail + (same_node * ports + from % ports) * ports + to % ports;
 }
 
 struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
 {
     const struct node_type *node = &routes->machine->node;
-    size_t gpus = node->gpu_count, pairs = gpus * gpus, rail = 2 * pairs + 2 * gpus;
+    size_t ports = node->port_count, pairs = ports * ports, rail = 2 * pairs + 2 * ports;
     struct endpoints ends = {.rail = (uint32_t)(slot / rail)};
     slot %= rail;
     if (slot < 2 * pairs) {
         ends.same_node = slot >= pairs;
-        ends.src.device = node->gpus[slot % pairs / gpus];
-        ends.dst.device = node->gpus[slot % gpus];
-    } else if (slot - 2 * pairs < gpus) {
-        ends.src.device = node->gpus[slot - 2 * pairs];
+        ends.src.device = node->ports[slot % pairs / ports];
+        ends.dst.device = node->ports[slot % ports];
+    } else if (slot - 2 * pairs < ports) {
+        ends.src.device = node->ports[slot - 2 * pairs];
         ends.dst.kind = ENDPOINT_SWITCH;
     } else {
         ends.src.kind = ENDPOINT_SWITCH;
-        ends.dst.device = node->gpus[slot - 2 * pairs - gpus];
+        ends.dst.device = node->ports[slot - 2 * pairs - ports];
     }
     return ends;
 }

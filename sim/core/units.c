@@ -325,6 +325,10 @@ enum status units_parse(const char *text, size_t length, enum dimension dimensio
     } else if (dimension >= DIM_TIME && value != 0) {
         error_set(error, STATUS_INPUT, "expected %s, got a number without a unit: \"%s\"",
                   family->expected, whole.text);
+        if (dimension == DIM_RATE)
+            return error_hint(error, "write %s Gb/s for bits or %s GB/s for bytes", number, number);
+        if (dimension == DIM_BYTES)
+            return error_hint(error, "write %s B for bytes, or for example %s MiB", number, number);
         return error_hint(error, "write for example %s %s", number, family->unit);
     }
 

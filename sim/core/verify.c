@@ -83,6 +83,7 @@ static bool starts_with(const struct plan *plan, uint32_t rank, uint32_t chunk)
     case COLLECTIVE_ALLREDUCE:
     case COLLECTIVE_REDUCE_SCATTER:
     case COLLECTIVE_REDUCE:
+    case COLLECTIVE_TRANSFERS:
     case COLLECTIVE_COUNT:
         break;
     }
@@ -104,6 +105,7 @@ static uint32_t must_end_with(struct verifier *v, uint32_t rank, uint32_t chunk,
         return contribution_range(&v->all, block_owner(plan, chunk), block_owner(plan, chunk));
     case COLLECTIVE_BROADCAST:
         return contribution_range(&v->all, plan->root, plan->root);
+    case COLLECTIVE_TRANSFERS:
     case COLLECTIVE_COUNT:
         break;
     }

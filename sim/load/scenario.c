@@ -11,8 +11,9 @@
 #include "sim/load/scenario_read.h"
 
 static const char *const top_keys[] = {
-    "title", "about", "extends",    "report",     "collective", "algorithm", "root",   "nodes",
-    "sizes", "node",  "mechanisms", "accounting", "software",   "fabric",    "engine", "state",
+    "title",  "about", "extends",   "report",     "collective", "algorithm", "root",
+    "nodes",  "sizes", "node",      "mechanisms", "accounting", "software",  "fabric",
+    "engine", "state", "transfers", "expect",     "guide",
 };
 #define TOP_KEYS (sizeof top_keys / sizeof top_keys[0])
 
@@ -286,8 +287,8 @@ static void read_values(const struct object_reader *reader, struct yaml_node *ro
 {
     static const char *const reports[] = {"collective", "comparison", "crossings"};
     static const char *const accountings[] = {"serial", "pipelined"};
-    const char *collectives[COLLECTIVE_COUNT];
-    for (int i = 0; i < COLLECTIVE_COUNT; i++)
+    const char *collectives[COLLECTIVE_TRANSFERS];
+    for (int i = 0; i < COLLECTIVE_TRANSFERS; i++)
         collectives[i] = collective_name((enum collective)i);
     yaml_check_keys(root, top_keys, TOP_KEYS, NULL, reader->diag);
     if (root->kind != YAML_TREE_MAP)
@@ -302,7 +303,7 @@ static void read_values(const struct object_reader *reader, struct yaml_node *ro
     at = node ? read_choice(reader, node, "accounting", accountings, 2) : -1;
     scenario->accounting = at == 0 ? ACCOUNTING_SERIAL : ACCOUNTING_PIPELINED;
     node = yaml_map_get(root, "collective");
-    at = node ? read_choice(reader, node, "collective", collectives, COLLECTIVE_COUNT) : -1;
+    at = node ? read_choice(reader, node, "collective", collectives, COLLECTIVE_TRANSFERS) : -1;
     scenario->collective = at > 0 ? (enum collective)at : COLLECTIVE_ALLREDUCE;
     node = yaml_map_get(root, "mechanisms");
     if (node)
@@ -317,6 +318,13 @@ static void read_values(const struct object_reader *reader, struct yaml_node *ro
         diag_add(reader->diag, root->mark, "write for example sizes: [1 MB, 64 MB]",
                  "the scenario names no sizes");
     scenario_read_machine(reader, root, scenario);
+    if (scenario->transfer_count > 0) {
+        scenario->collective = COLLECTIVE_TRANSFERS;
+        node = yaml_map_get(root, "algorithm");
+        if (node)
+            diag_add(reader->diag, node->mark, NULL,
+                     "a scenario has an algorithm or transfers, not both");
+    }
     double rank;
     node = yaml_map_get(root, "root");
     if (node && object_integer(reader, node, "root", 0,
@@ -354,6 +362,7 @@ void scenario_free(struct scenario *scenario)
     free(scenario->title);
     free(scenario->about);
     free(scenario->algorithm);
+    free(scenario->transfers);
     free(scenario->sizes_B);
     memset(scenario, 0, sizeof *scenario);
 }

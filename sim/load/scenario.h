@@ -27,6 +27,15 @@ struct scenario_request {
     size_t set_count;
 };
 
+/* One transfer of a job that is no collective: between ports of node 0, or from there to node 1. */
+struct scenario_transfer {
+    uint16_t from, to; /* ports */
+    bool remote;
+    uint32_t share; /* of the bytes, relative to the others' */
+};
+
+#define SCENARIO_MAX_TRANSFERS 1024
+
 struct scenario {
     char *path, *title, *about, *algorithm;
     enum scenario_report report;
@@ -36,6 +45,8 @@ struct scenario {
     struct machine machine;
     const struct mechanism *mechanisms[SCENARIO_MAX_MECHANISMS];
     size_t mechanism_count;
+    struct scenario_transfer *transfers; /* instead of an algorithm */
+    size_t transfer_count;
     double *sizes_B;
     size_t size_count;
     struct diag_list diag; /* owns the names that origins point to */

@@ -1,5 +1,6 @@
 /* scenario_machine.c: the machine part of a scenario. See scenario_read.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/load/scenario_read.h"
@@ -123,6 +124,77 @@ static void read_node(const struct object_reader *reader, struct yaml_node *node
             read_link(reader, &links->entries[i], machine);
 }
 
+/* The port of a device; makes it one if it is not. -1 with a mistake noted. */
+static int read_port(const struct object_reader *reader, const struct yaml_node *node,
+                     const char *what, struct machine *machine)
+{
+    struct node_type *type = &machine->node;
+    const char *name = node ? object_text(reader, node, what) : NULL;
+    int device = name ? machine_find_device(machine, name) : -1;
+    if (name && device < 0)
+        diag_add(reader->diag, node->mark, NULL, "there is no device \"%s\"", name);
+    if (device < 0)
+        return -1;
+    for (size_t i = 0; i < type->port_count; i++)
+        if (type->ports[i] == device)
+            return (int)i;
+    type->ports[type->port_count] = (uint16_t)device;
+    return (int)type->port_count++;
+}
+
+static void read_transfer(const struct object_reader *reader, struct yaml_node *item,
+                          struct scenario *scenario, struct scenario_transfer *ret)
+{
+    static const char *const keys[] = {"from", "to", "share", "remote"};
+    double share = 1;
+    if (yaml_check_keys(item, keys, 4, "a transfer", reader->diag) || item->kind != YAML_TREE_MAP)
+        return;
+    struct yaml_node *from = yaml_map_get(item, "from"), *to = yaml_map_get(item, "to");
+    struct yaml_node *remote = yaml_map_get(item, "remote");
+    struct yaml_node *weight = yaml_map_get(item, "share");
+    if (!from || !to) {
+        diag_add(reader->diag, item->mark, "write for example {from: nvme0, to: gpu0}",
+                 "a transfer needs from and to");
+        return;
+    }
+    int ports[2] = {read_port(reader, from, "from", &scenario->machine),
+                    read_port(reader, to, "to", &scenario->machine)};
+    if (weight && !object_integer(reader, weight, "share", 1, 10000, &share))
+        return;
+    const char *word = remote ? object_text(reader, remote, "remote") : "no";
+    bool is_remote = word && strcmp(word, "yes") == 0;
+    if (word && !is_remote && strcmp(word, "no") != 0)
+        diag_add(reader->diag, remote->mark, NULL, "remote is yes or no");
+    if (ports[0] < 0 || ports[1] < 0)
+        return;
+    if (ports[0] == ports[1] && !is_remote)
+        diag_add(reader->diag, item->mark, NULL, "a transfer from a device to itself");
+    if (is_remote && scenario->machine.node_count < 2)
+        diag_add(reader->diag, item->mark, "nodes: 2", "a remote transfer needs a second node");
+    *ret = (struct scenario_transfer){.from = (uint16_t)ports[0],
+                                      .to = (uint16_t)ports[1],
+                                      .remote = is_remote,
+                                      .share = (uint32_t)share};
+}
+
+static void read_transfers(const struct object_reader *reader, struct yaml_node *list,
+                           struct scenario *scenario)
+{
+    if (!list)
+        return;
+    if (list->kind != YAML_TREE_LIST || list->count == 0 || list->count > SCENARIO_MAX_TRANSFERS) {
+        diag_add(reader->diag, list->mark, "write for example [{from: nvme0, to: gpu0}]",
+                 "transfers must be a list of 1 to %d", SCENARIO_MAX_TRANSFERS);
+        return;
+    }
+    scenario->transfers = calloc(list->count, sizeof *scenario->transfers);
+    if (!scenario->transfers)
+        return;
+    scenario->transfer_count = list->count;
+    for (size_t i = 0; i < list->count; i++)
+        read_transfer(reader, list->items[i], scenario, &scenario->transfers[i]);
+}
+
 void scenario_read_machine(const struct object_reader *reader, struct yaml_node *root,
                            struct scenario *scenario)
 {
@@ -144,6 +216,7 @@ void scenario_read_machine(const struct object_reader *reader, struct yaml_node 
         return;
     }
     read_node(reader, node, machine);
+    read_transfers(reader, yaml_map_get(root, "transfers"), scenario);
     if (diag_count(reader->diag) == before && machine_finish(machine, &error)) {
         const struct yaml_entry *entry =
             yaml_map_entry(yaml_map_get(node, "devices"), error.subject);

@@ -3,7 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "sim/core/counters.h"
 #include "sim/core/timing.h"
 #include "sim/core/units.h"
 
@@ -227,6 +229,25 @@ static void write_resources(struct text *text, const struct explain_cell *cell,
     }
 }
 
+/* Bytes that counters on the links would show, packet headers included. */
+static enum status write_counters(struct text *text, const struct explain_cell *cell,
+                                  const struct ledger *ledger, struct error *error)
+{
+    const struct node_type *node = &cell->machine->node;
+    double *bytes = calloc(node->resource_count, sizeof *bytes);
+    double message = cell->size_B * cell->column->plan->ranks;
+    if (!bytes)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    counters_add(cell->routes, ledger, bytes);
+    text_printf(text, "  counters on the links, packet headers included:\n");
+    for (size_t i = 0; i < node->resource_count; i++)
+        if (bytes[i] > 0 && message > 0)
+            text_printf(text, "    %-30s %20.0f B  %7.4f B/B\n", node->resources[i].name, bytes[i],
+                        bytes[i] / message);
+    free(bytes);
+    return STATUS_OK;
+}
+
 static void write_limit(struct text *text, const struct explain_cell *cell,
                         const struct ledger *ledger)
 {
@@ -251,8 +272,9 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
                 (unsigned long long)cell->pipelined->slices);
     write_critical(text, cell, cell->pipelined);
     write_resources(text, cell, cell->pipelined);
+    status = write_counters(text, cell, cell->pipelined, error);
     write_limit(text, cell, cell->pipelined);
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- parameters ----------------------------------------------------------------------------- */

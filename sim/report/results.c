@@ -34,11 +34,11 @@ size_t results_crossings_per_step(const struct results *results, size_t size, si
 {
     const struct routes *routes = results->columns[column].routes;
     const struct ledger *ledger = results_at(results, size, column);
-    size_t gpus = results->machine->node.gpu_count;
+    size_t ports = results->machine->node.port_count;
     size_t most[3] = {0, 0, 0}; /* sends, passes up, passes down */
     for (size_t slot = 0; slot < ledger->route_count; slot++) {
-        size_t place = slot % (2 * gpus * gpus + 2 * gpus);
-        size_t kind = place < 2 * gpus * gpus ? 0 : place < 2 * gpus * gpus + gpus ? 1 : 2;
+        size_t place = slot % (2 * ports * ports + 2 * ports);
+        size_t kind = place < 2 * ports * ports ? 0 : place < 2 * ports * ports + ports ? 1 : 2;
         if (!routes->slot[slot] || !(ledger->route_bytes[slot] > 0))
             continue;
         size_t crossings = route_count_legs(routes->slot[slot], LEG_CROSSING);
