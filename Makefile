@@ -30,7 +30,7 @@ OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-
 # -ffp-contract=off: the same bits from gcc and clang, with and without FMA units.
 CFLAGS_ALL = -std=c17 -D_XOPEN_SOURCE=700 -ffp-contract=off $(OPT_$(MODE)) $(WARN) -I. \
              $(PKG_CFLAGS) -MMD -MP $(CFLAGS)
-PKGS := gsl yaml-0.1 lua5.4 jansson
+PKGS := gsl yaml-0.1 lua5.4 jansson expat
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lcsv -lm -lpthread
 
@@ -82,7 +82,7 @@ fuzz-targets: $(FUZZ_BIN)
 
 # ---- packages: asks the package manager nothing when all are there -----------------------------
 DEB_PKGS := gcc make pkg-config libc6-dev libgsl-dev libyaml-dev liblua5.4-dev libcsv-dev \
-            libjansson-dev libcmocka-dev
+            libjansson-dev libcmocka-dev libexpat1-dev
 DEB_DEV_PKGS := clang clang-format libclang-rt-14-dev valgrind time bsdextrautils
 deps:
 	$(Q)tests/deps.sh $(DEB_PKGS)

@@ -47,6 +47,10 @@ int cli_write(const struct options *options, const struct text *text);
 enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t root,
                      struct plan *ret_plan, struct error *error);
 
+/* A page of the field guide; see guide.c. Prints what is wrong with it and returns the exit code.
+ */
+int cli_guide(const struct options *options, struct scenario *scenario, struct text *text);
+
 /* ---- experiment: the plans and routes of a scenario, and runs of them ----------------------- */
 
 struct experiment {
@@ -72,6 +76,9 @@ void experiment_free_results(struct results *results);
 int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_whatif(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 
 #endif

@@ -137,7 +137,15 @@ int cmd_run(int argc, char **argv)
     int code = cli_load(&options, &scenario);
     if (code)
         return code;
-    code = run(&options, &scenario, &text, &error) ? cli_fail(&error) : cli_write(&options, &text);
+    if (scenario.report == REPORT_GUIDE) {
+        if (scenario.title)
+            text_printf(&text, "# %s\n", scenario.title);
+        code = cli_guide(&options, &scenario, &text);
+        code = code ? code : cli_write(&options, &text);
+    } else {
+        code =
+            run(&options, &scenario, &text, &error) ? cli_fail(&error) : cli_write(&options, &text);
+    }
     text_free(&text);
     scenario_free(&scenario);
     return code;

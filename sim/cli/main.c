@@ -13,6 +13,9 @@ static const struct {
     {"run", cmd_run, "run a scenario and print its table, CSV or JSON"},
     {"explain", cmd_explain, "show the working of one cell, so that it can be redone by hand"},
     {"verify", cmd_verify, "prove that an algorithm script is right, or name what is wrong"},
+    {"check", cmd_check, "say which path each transfer takes, why, and what mends it"},
+    {"whatif", cmd_whatif, "before and after a change; --each tries every remedy and ranks them"},
+    {"validate", cmd_validate, "compare predictions with published measurements"},
     {"list", cmd_list, "list mechanisms, models, parameters or algorithms"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

@@ -598,6 +598,7 @@ static void close_ledger(struct walk *walk)
     trace_walk_back(&walk->trace, walk->last_cause, ledger);
     double chunk_B = walk->job->size_B / walk->plan->chunks;
     const int64_t alike = walk->machine->node_count / walk->nodes;
+    int64_t setup_ps = 0;
     ledger->nodes_alike = (uint32_t)alike;
     ledger->transfers *= (uint64_t)alike;
     ledger->slices *= (uint64_t)alike;
@@ -618,11 +619,16 @@ static void close_ledger(struct walk *walk)
         const struct route *route = walk->job->routes->slot[slot];
         if (!walk->slot_chunks[slot])
             continue;
+        if (engine_ps(route->setup_s) > setup_ps)
+            setup_ps = engine_ps(route->setup_s);
         ledger->route_bytes[slot] = (double)walk->slot_chunks[slot] * (double)alike * chunk_B;
         ledger->crossing_bytes +=
             ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_CROSSING);
         ledger->wire_bytes += ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_WIRE);
     }
+    /* Buffers are registered side by side, before the first transfer. */
+    ledger->total_ps += setup_ps;
+    ledger->critical[ledger->resource_count + CATEGORY_SETUP] += setup_ps;
 }
 
 static enum status run_once(const struct engine_job *job, bool fold, struct ledger *ret_ledger,

@@ -36,6 +36,7 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
         [CATEGORY_COPY_HANDOFF] = "software: change hands at a bounce buffer",
         [CATEGORY_PCIE_LATENCY] = "PCIe latency",
         [CATEGORY_WIRE_LATENCY] = "wire and switch latency",
+        [CATEGORY_SETUP] = "registration, once",
     };
     if (category < ledger->resource_count)
         return machine->node.resources[category].name;

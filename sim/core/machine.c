@@ -440,28 +440,51 @@ static size_t nearest_all(const struct machine *machine, size_t from, enum devic
     return ties;
 }
 
+/* GPUs that are nearest to the same devices share them out: how many devices each gets, and which
+ * is the first of `from`'s. */
+static size_t share_of(const struct machine *machine, size_t from, enum device_kind kind,
+                       const int near[], size_t ties, size_t *ret_first)
+{
+    const struct node_type *node = &machine->node;
+    int other[MACHINE_MAX_DEVICES];
+    size_t group = 0, place = 0;
+    for (size_t g = 0; g < node->gpu_count; g++) {
+        bool same = node->gpus[g] == from;
+        if (!same) {
+            size_t count = nearest_all(machine, node->gpus[g], kind, other);
+            same = count == ties && other[0] == near[0];
+        }
+        if (node->gpus[g] == from)
+            place = group;
+        group += same;
+    }
+    size_t share = group > 0 && ties > group ? ties / group : 1;
+    *ret_first = place * share;
+    return share;
+}
+
 int machine_nearest(const struct machine *machine, size_t from, enum device_kind kind,
                     uint32_t rail)
 {
-    const struct node_type *node = &machine->node;
     int near[MACHINE_MAX_DEVICES];
-    size_t ties = nearest_all(machine, from, kind, near);
+    size_t first, ties = nearest_all(machine, from, kind, near);
     if (ties == 0)
         return -1;
-    size_t index = 0;
-    for (size_t g = 0; g < node->gpu_count; g++)
-        if (node->gpus[g] == from)
-            index = g;
-    return near[(index + rail) % ties];
+    if (ties == 1)
+        return near[0];
+    size_t share = share_of(machine, from, kind, near, ties, &first);
+    return near[(first + rail % share) % ties];
 }
 
 uint32_t machine_rails(const struct machine *machine)
 {
     int near[MACHINE_MAX_DEVICES];
-    size_t most = 1;
+    size_t most = 1, first;
     for (size_t g = 0; g < machine->node.gpu_count; g++) {
         size_t ties = nearest_all(machine, machine->node.gpus[g], DEVICE_NIC, near);
-        most = ties > most ? ties : most;
+        size_t share =
+            ties > 1 ? share_of(machine, machine->node.gpus[g], DEVICE_NIC, near, ties, &first) : 1;
+        most = share > most ? share : most;
     }
     return (uint32_t)most;
 }

@@ -169,13 +169,13 @@ bool machine_path(const struct machine *machine, size_t from, size_t to, unsigne
 enum path_class machine_class(const struct machine *machine, const struct path *path);
 const char *path_class_name(enum path_class path_class);
 
-/* The nearest device of a kind (by class of path, then fewest links). Equally near ones are dealt
- * out by rail plus the index of the asking GPU, so that GPUs behind one switch with several NICs
- * use them all. -1 if none. */
+/* The nearest device of a kind (by class of path, then fewest links). GPUs that share equally near
+ * ones (NICs of one switch) deal them out: each has its own, or several, among which `rail`
+ * chooses. -1 if none. */
 int machine_nearest(const struct machine *machine, size_t from, enum device_kind kind,
                     uint32_t rail);
 
-/* The most NICs that are equally near to one GPU: how many rails its transfers can be dealt to. */
+/* The most NICs that one GPU has for itself: how many rails its lanes are dealt to. */
 uint32_t machine_rails(const struct machine *machine);
 
 const char *link_kind_name(enum link_kind kind);

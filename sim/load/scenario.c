@@ -19,7 +19,7 @@ static const char *const top_keys[] = {
 
 const char *scenario_report_name(enum scenario_report report)
 {
-    static const char *const names[] = {"collective", "comparison", "crossings"};
+    static const char *const names[] = {"collective", "comparison", "crossings", "guide"};
     return names[report];
 }
 
@@ -285,7 +285,7 @@ static void read_sizes(const struct object_reader *reader, struct yaml_node *nod
 static void read_values(const struct object_reader *reader, struct yaml_node *root,
                         struct scenario *scenario)
 {
-    static const char *const reports[] = {"collective", "comparison", "crossings"};
+    static const char *const reports[] = {"collective", "comparison", "crossings", "guide"};
     static const char *const accountings[] = {"serial", "pipelined"};
     const char *collectives[COLLECTIVE_TRANSFERS];
     for (int i = 0; i < COLLECTIVE_TRANSFERS; i++)
@@ -297,7 +297,7 @@ static void read_values(const struct object_reader *reader, struct yaml_node *ro
     scenario->about = read_text(reader, root, "about");
     scenario->algorithm = read_text(reader, root, "algorithm");
     struct yaml_node *node = yaml_map_get(root, "report");
-    int at = node ? read_choice(reader, node, "report", reports, 3) : -1;
+    int at = node ? read_choice(reader, node, "report", reports, 4) : -1;
     scenario->report = at > 0 ? (enum scenario_report)at : REPORT_COLLECTIVE;
     node = yaml_map_get(root, "accounting");
     at = node ? read_choice(reader, node, "accounting", accountings, 2) : -1;

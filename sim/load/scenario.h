@@ -17,6 +17,7 @@ enum scenario_report {
     REPORT_COLLECTIVE, /* one line a size, with algbw and busbw */
     REPORT_COMPARISON, /* one line a size, one column a mechanism, the fastest named */
     REPORT_CROSSINGS,  /* one line a mechanism: what one transfer costs each host */
+    REPORT_GUIDE,      /* a page of the field guide: symptom, cause, check, fix, cost */
 };
 
 /* Where to look for presets and algorithms: ROOT/models/catalog and ROOT/lua. */

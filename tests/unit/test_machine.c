@@ -127,7 +127,9 @@ static void ends_of_links_are_checked(void **state)
     assert_string_equal(error.message, "link from \"a\" to itself");
     assert_int_equal(index, 77);
     assert_int_equal(join(&machine, "a", "b"), 0);
-    assert_int_equal(join(&machine, "a", "b"), 1); /* a second one beside it is fine */
+    assert_int_equal(core_link(&machine, "a", "b", &index, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "a and b are linked already");
+    assert_int_equal(core_link(&machine, "b", "a", &index, &error), STATUS_INPUT);
     machine_free(&machine);
 }
 
@@ -147,9 +149,14 @@ static void limits_are_kept(void **state)
     assert_int_equal(machine_add_device(&machine, "more", DEVICE_GPU, &index, &error),
                      STATUS_INPUT);
     assert_string_equal(error.message, "a node has at most 256 devices");
-    while (machine.node.link_count < MACHINE_MAX_LINKS)
-        join(&machine, "cpu", "d1");
-    assert_int_equal(core_link(&machine, "cpu", "d1", &index, &error), STATUS_INPUT);
+    /* 255 links to the cpu; then each to its next and over-next until there are 512 */
+    for (int i = 1; machine.node.link_count < MACHINE_MAX_LINKS; i++) {
+        char from[16], to[16];
+        snprintf(from, sizeof from, "d%d", 1 + (i - 1) % 200);
+        snprintf(to, sizeof to, "d%d", 2 + (i - 1) % 200 + (i - 1) / 200);
+        join(&machine, from, to);
+    }
+    assert_int_equal(core_link(&machine, "d1", "d9", &index, &error), STATUS_INPUT);
     assert_string_equal(error.message, "a node has at most 512 links");
     /* 255 GPUs: 65793 nodes have 16777215 of them, one node more is beyond 2^24 = 16777216 */
     machine.node_count = 65793;
@@ -182,6 +189,9 @@ static void incomplete_machines_are_refused(void **state)
     assert_ok(machine_finish(&machine, &error), &error);
     size_t nic;
     assert_ok(machine_add_device(&machine, "nic0", DEVICE_NIC, &nic, &error), &error);
+    assert_int_equal(machine_finish(&machine, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "nic0 reaches no cpu by any chain of links");
+    join(&machine, "cpu0", "nic0");
     assert_int_equal(machine_finish(&machine, &error), STATUS_INPUT);
     assert_string_equal(error.message, "nic0 has no rate");
     param_set(&machine.node.devices[nic].params, PARAM_NIC_RATE, 1e9, ORIGIN_OF_TEST);
@@ -249,7 +259,6 @@ static void ties_go_to_the_first_link(void **state)
     join(&machine, "swb", "gpu0");
     join(&machine, "cpu0", "swb");
     join(&machine, "cpu0", "swa");
-    join(&machine, "cpu0", "swa"); /* beside the last one */
     path_is(&machine, "gpu0", "cpu0", "gpu0 > swa > cpu0");
     assert_true(core_path(&machine, "gpu0", "cpu0", &path));
     assert_int_equal(path.link[0], 0);

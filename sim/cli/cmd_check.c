@@ -1,0 +1,70 @@
+/* cmd_check.c: gdsim check: which path each transfer takes, and why. */
+#include <stdio.h>
+
+#include "sim/cli/cli.h"
+#include "sim/report/paths.h"
+
+static const char doc[] =
+    "Say, for every pair that the job uses, which path is taken, why, how to see that on the "
+    "machine, and what mends it. Exit code 1 when any path is worse than asked for.\v"
+    "Example:\n"
+    "  gdsim check scenarios/field-guide/acs.yaml\n";
+
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT)
+        return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+/* The smallest size is enough: paths do not depend on it. */
+static int check(const struct scenario *scenario, struct experiment *experiment, struct text *text)
+{
+    struct error error;
+    enum outcome worst = OUTCOME_HOLDS;
+    for (size_t c = 0; c < experiment->count; c++) {
+        struct ledger ledger;
+        struct engine_job job = {.plan = &experiment->plans[c],
+                                 .routes = &experiment->routes[c],
+                                 .size_B = scenario->size_count ? scenario->sizes_B[0] : 1e6,
+                                 .accounting = ACCOUNTING_PIPELINED};
+        if (engine_run(&job, &ledger, &error))
+            return cli_fail(&error);
+        text_printf(text, "%s# %s\n", c ? "\n" : "", experiment->columns[c].mechanism->name);
+        enum outcome outcome = paths_write(text, &experiment->routes[c], &ledger);
+        worst = outcome > worst ? outcome : worst;
+        ledger_free(&ledger);
+    }
+    return worst == OUTCOME_HOLDS ? EXIT_FINE : EXIT_RUN_FAILED;
+}
+
+int cmd_check(int argc, char **argv)
+{
+    struct options options = {0};
+    struct scenario scenario;
+    struct experiment experiment;
+    struct text text = {0};
+    struct error error;
+    const struct argp argp = {
+        .parser = parse, .args_doc = "SCENARIO.yaml", .doc = doc, .children = children};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    int code = cli_load(&options, &scenario);
+    if (code)
+        return code;
+    if (experiment_open(&experiment, &scenario, options.algorithm, &error)) {
+        code = cli_fail(&error);
+    } else {
+        code = check(&scenario, &experiment, &text);
+        int written = text.length ? cli_write(&options, &text) : EXIT_FINE;
+        code = written ? written : code;
+        experiment_close(&experiment);
+    }
+    text_free(&text);
+    scenario_free(&scenario);
+    return code;
+}

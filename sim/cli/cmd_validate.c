@@ -1,0 +1,310 @@
+/* cmd_validate.c: gdsim validate: predicted beside measured, misses included. */
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/load/expect.h"
+#include "sim/report/grid.h"
+#include "sim/report/output.h"
+
+static const char doc[] =
+    "Run the cases and compare with what was measured. Each case file says what it expects; a "
+    "miss stays in the table.\v"
+    "Without files: scenarios/cases/*.yaml. Exit code 1 when an expectation is missed that carries "
+    "no note why.\n"
+    "Example:\n"
+    "  gdsim validate scenarios/cases/17-outstanding-reads.yaml\n";
+
+struct validate_options {
+    char **files;
+    size_t count;
+    const char *output;
+};
+
+static const struct argp_option option_table[] = {
+    {"output", 'o', "FILE", 0, "also write the table as CSV there", 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct validate_options *options = state->input;
+    switch (key) {
+    case 'o':
+        options->output = arg;
+        return 0;
+    case ARGP_KEY_ARGS:
+        options->files = state->argv + state->next;
+        options->count = (size_t)(state->argc - state->next);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+enum column { CASE, NAME, METRIC, PREDICTED, MEASURED, ERROR, WANTED, VERDICT, LIMIT, NOTE };
+
+static const struct grid_column columns[] = {
+    [CASE] = {.name = "case", .kind = GRID_TEXT},
+    [NAME] = {.name = "name", .kind = GRID_TEXT},
+    [METRIC] = {.name = "metric", .kind = GRID_TEXT},
+    [PREDICTED] = {.name = "predicted", .kind = GRID_REAL, .decimals = 2},
+    [MEASURED] = {.name = "measured", .kind = GRID_REAL, .decimals = 2},
+    [ERROR] = {.name = "error_percent", .title = "error %", .kind = GRID_REAL, .decimals = 1},
+    [WANTED] = {.name = "wanted", .kind = GRID_TEXT},
+    [VERDICT] = {.name = "verdict", .kind = GRID_TEXT},
+    [LIMIT] = {.name = "limit", .title = "limited by", .kind = GRID_TEXT},
+    [NOTE] = {.name = "note", .kind = GRID_TEXT},
+};
+
+/* What one expectation's run gave. */
+struct outcome_of {
+    double value; /* GB/s, or us */
+    char limit[128];
+};
+
+/* The busiest wire's bytes over time, per direction. */
+static double wire_Bps(const struct results *results)
+{
+    const struct ledger *ledger = results_at(results, 0, 0);
+    const struct node_type *node = &results->machine->node;
+    double most = 0;
+    for (size_t i = 0; i < ledger->resource_count; i++)
+        if ((node->resources[i].kind == RESOURCE_WIRE ||
+             node->resources[i].kind == RESOURCE_NVLINK) &&
+            ledger->resources[i].bytes > most)
+            most = ledger->resources[i].bytes;
+    return most / results->machine->node_count / ((double)ledger->total_ps * 1e-12);
+}
+
+static double metric_of(const struct results *results, enum expect_metric metric)
+{
+    switch (metric) {
+    case EXPECT_BUSBW:
+        return results_busbw_Bps(results, 0, 0) / 1e9;
+    case EXPECT_ALGBW:
+        return results_algbw_Bps(results, 0, 0) / 1e9;
+    case EXPECT_WIRE:
+        return wire_Bps(results) / 1e9;
+    case EXPECT_TIME:
+    case EXPECT_METRIC_COUNT:
+        break;
+    }
+    return (double)results_at(results, 0, 0)->total_ps / 1e6;
+}
+
+static int run_one(const char *file, const struct expectation *item, struct outcome_of *ret)
+{
+    struct options options = {.file = file,
+                              .set_count = item->set_count,
+                              .sizes = item->size,
+                              .mechanism = item->mechanism,
+                              .accounting = item->accounting};
+    struct scenario scenario;
+    struct experiment experiment;
+    struct results results;
+    struct error error;
+    for (size_t i = 0; i < item->set_count; i++)
+        options.set[i] = item->set[i];
+    int code = cli_load(&options, &scenario);
+    if (code)
+        return code;
+    if (scenario.size_count > 1) { /* the last one */
+        scenario.sizes_B[0] = scenario.sizes_B[scenario.size_count - 1];
+        scenario.size_count = 1;
+    }
+    scenario.mechanism_count = 1;
+    enum status status = experiment_open(&experiment, &scenario, item->algorithm, &error);
+    if (!status) {
+        status = experiment_run(&experiment, scenario.accounting, &results, &error);
+        if (!status) {
+            const struct ledger *ledger = results_at(&results, 0, 0);
+            ret->value = metric_of(&results, item->metric);
+            snprintf(ret->limit, sizeof ret->limit, "%s",
+                     ledger_category_name(ledger, &scenario.machine, ledger_limit(ledger)));
+            experiment_free_results(&results);
+        }
+        experiment_close(&experiment);
+    }
+    code = status ? cli_fail(&error) : EXIT_FINE;
+    scenario_free(&scenario);
+    return code;
+}
+
+/* Measured values are printed in GB/s and us. */
+static double scale(const struct expectation *item, double value)
+{
+    return item->metric == EXPECT_TIME ? value * 1e6 : value / 1e9;
+}
+
+static bool judge(const struct expectation *item, const struct outcome_of *got, char *wanted,
+                  size_t size)
+{
+    bool good = true;
+    size_t used = 0;
+    wanted[0] = '\0';
+    if (!isnan(item->tolerance)) {
+        double measured = scale(item, item->measured);
+        good = fabs(got->value - measured) <= item->tolerance * measured * (1 + 1e-9);
+        used += (size_t)snprintf(wanted, size, "+-%.0f %%", item->tolerance * 100);
+    }
+    if (!isnan(item->at_least)) {
+        good = good && got->value >= scale(item, item->at_least);
+        used += (size_t)snprintf(wanted + used, size - used, "%s>= %.4g", used ? ", " : "",
+                                 scale(item, item->at_least));
+    }
+    if (!isnan(item->at_most)) {
+        good = good && got->value <= scale(item, item->at_most);
+        used += (size_t)snprintf(wanted + used, size - used, "%s<= %.4g", used ? ", " : "",
+                                 scale(item, item->at_most));
+    }
+    bool limited = item->limit_count == 0;
+    for (size_t i = 0; i < item->limit_count; i++)
+        limited = limited || strstr(got->limit, item->limits[i]);
+    if (item->limit_count)
+        snprintf(wanted + used, size - used, "%slimit %s", used ? ", " : "", item->limits[0]);
+    return good && limited;
+}
+
+static bool judge_ratio(const struct expectations *all, const struct outcome_of *got,
+                        const struct expectation *item, double *ret_ratio, char *wanted,
+                        size_t size)
+{
+    double values[2] = {0, 0};
+    for (size_t i = 0; i < all->count; i++)
+        for (int j = 0; j < 2; j++)
+            if (strcmp(all->items[i].name, item->ratio[j]) == 0)
+                values[j] = got[i].value;
+    *ret_ratio = values[0] / values[1];
+    bool good = (isnan(item->low) || *ret_ratio >= item->low) &&
+                (isnan(item->high) || *ret_ratio <= item->high);
+    if (isnan(item->high))
+        snprintf(wanted, size, ">= %.4g", item->low);
+    else if (isnan(item->low))
+        snprintf(wanted, size, "<= %.4g", item->high);
+    else
+        snprintf(wanted, size, "%.4g to %.4g", item->low, item->high);
+    return good;
+}
+
+static int add_rows(struct grid *grid, const char *file, const struct expectations *all,
+                    size_t *met, size_t *missed, size_t *unexplained)
+{
+    const char *slash = strrchr(file, '/');
+    char name[128], wanted[96];
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : file);
+    if (strrchr(name, '.'))
+        *strrchr(name, '.') = '\0';
+    struct outcome_of *got = calloc(all->count + 1, sizeof *got);
+    int code = got ? EXIT_FINE : EXIT_RUN_FAILED;
+    for (size_t i = 0; i < all->count && !code; i++) {
+        const struct expectation *item = &all->items[i];
+        bool good;
+        double value;
+        if (item->ratio[0] && item->ratio[1]) {
+            good = judge_ratio(all, got, item, &value, wanted, sizeof wanted);
+        } else {
+            code = run_one(file, item, &got[i]);
+            if (code)
+                break;
+            good = judge(item, &got[i], wanted, sizeof wanted);
+            value = got[i].value;
+        }
+        grid_row(grid);
+        grid_set_text(grid, CASE, name);
+        grid_set_text(grid, NAME, item->name);
+        grid_set_text(grid, METRIC,
+                      item->ratio[0]                 ? "ratio"
+                      : item->metric == EXPECT_TIME  ? "time us"
+                      : item->metric == EXPECT_WIRE  ? "wire GB/s"
+                      : item->metric == EXPECT_ALGBW ? "algbw GB/s"
+                                                     : "busbw GB/s");
+        grid_set_real(grid, PREDICTED, value);
+        if (!isnan(item->measured) && !item->ratio[0]) {
+            double measured = scale(item, item->measured);
+            grid_set_real(grid, MEASURED, measured);
+            grid_set_real(grid, ERROR, 100 * (value - measured) / measured);
+        }
+        grid_set_text(grid, WANTED, wanted);
+        grid_set_text(grid, VERDICT, good ? "meets" : "MISSES");
+        if (!item->ratio[0])
+            grid_set_text(grid, LIMIT, got[i].limit);
+        if (item->note)
+            grid_set_text(grid, NOTE, item->note);
+        *met += good;
+        *missed += !good;
+        *unexplained += !good && !item->note;
+    }
+    free(got);
+    return code;
+}
+
+static int validate_file(const char *file, struct grid *grid, size_t *met, size_t *missed,
+                         size_t *unexplained)
+{
+    struct options options = {.file = file};
+    struct scenario scenario;
+    struct expectations all;
+    int code = cli_load(&options, &scenario);
+    if (code)
+        return code;
+    enum status status = expect_read(&scenario, &all);
+    code = status ? cli_fail_scenario(&scenario, status)
+                  : add_rows(grid, file, &all, met, missed, unexplained);
+    expect_free(&all);
+    scenario_free(&scenario);
+    return code;
+}
+
+static int finish(const struct validate_options *options, const struct grid *grid, size_t met,
+                  size_t missed, size_t unexplained)
+{
+    struct text text = {0}, csv = {0};
+    struct error error;
+    enum status status = grid_write_table(grid, &text, &error);
+    text_printf(&text, "%zu met, %zu missed\n", met, missed);
+    if (!status)
+        status = output_write("-", text.data, text.length, &error);
+    if (!status && options->output) {
+        status = grid_write_csv(grid, &csv, &error);
+        if (!status)
+            status = output_write(options->output, csv.data, csv.length, &error);
+    }
+    text_free(&text);
+    text_free(&csv);
+    return status ? cli_fail(&error) : unexplained ? EXIT_RUN_FAILED : EXIT_FINE;
+}
+
+int cmd_validate(int argc, char **argv)
+{
+    struct validate_options options = {0};
+    const struct argp argp = {
+        .options = option_table, .parser = parse, .args_doc = "[CASE.yaml...]", .doc = doc};
+    size_t met = 0, missed = 0, unexplained = 0;
+    char pattern[4200];
+    glob_t found = {0};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    const char *root = cli_root();
+    if (!root)
+        return EXIT_RUN_FAILED;
+    if (options.count == 0) {
+        snprintf(pattern, sizeof pattern, "%s/scenarios/cases/*.yaml", root);
+        if (glob(pattern, 0, NULL, &found) == 0) {
+            options.files = found.gl_pathv;
+            options.count = found.gl_pathc;
+        }
+    }
+    struct grid *grid = grid_new();
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        grid_column(grid, &columns[i]);
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < options.count && !code; i++)
+        code = validate_file(options.files[i], grid, &met, &missed, &unexplained);
+    if (!code)
+        code = finish(&options, grid, met, missed, unexplained);
+    grid_free(grid);
+    globfree(&found);
+    return code;
+}

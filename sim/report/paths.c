@@ -1,0 +1,111 @@
+/* paths.c: see paths.h. */
+#include "sim/report/paths.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void paths_name(const struct routes *routes, size_t slot, char *buf, size_t size)
+{
+    const struct node_type *node = &routes->machine->node;
+    struct endpoints ends = routes_endpoints(routes, slot);
+    const char *from =
+        ends.src.kind == ENDPOINT_SWITCH ? "switch" : node->devices[ends.src.device].name;
+    const char *to =
+        ends.dst.kind == ENDPOINT_SWITCH ? "switch" : node->devices[ends.dst.device].name;
+    bool remote =
+        !ends.same_node && ends.src.kind == ENDPOINT_DEVICE && ends.dst.kind == ENDPOINT_DEVICE;
+    char rail[24] = "";
+    if (routes->rails > 1 && !ends.same_node)
+        snprintf(rail, sizeof rail, ", rail %u", ends.rail);
+    snprintf(buf, size, "%s -> %s%s%s", from, remote ? "other node's " : "", to, rail);
+}
+
+/* Routes that say the same are told together. */
+static bool same_story(const struct route *a, const struct route *b)
+{
+    if (a->taken != b->taken || a->verdict_count != b->verdict_count ||
+        a->leg_count != b->leg_count)
+        return false;
+    for (size_t i = 0; i < a->verdict_count; i++)
+        if (a->verdicts[i].what != b->verdicts[i].what ||
+            strcmp(a->verdicts[i].sentence, b->verdicts[i].sentence) != 0)
+            return false;
+    for (size_t i = 0; i < a->leg_count; i++)
+        if (a->legs[i].kind != b->legs[i].kind)
+            return false;
+    return true;
+}
+
+static bool used(const struct routes *routes, const struct ledger *ledger, size_t slot)
+{
+    return routes->slot[slot] && ledger->route_bytes[slot] > 0;
+}
+
+/* Peer paths inside a node are what gdr asks for there, under another name. */
+static const char *taken_name(const struct route *route)
+{
+    if (route->taken != route->asked)
+        return route->taken->title;
+    for (size_t i = 0; i < route->leg_count; i++)
+        if (route->legs[i].kind == LEG_NVLINK)
+            return "NVLink";
+    return route->taken->title;
+}
+
+static void write_path(struct text *text, const struct routes *routes, const struct ledger *ledger,
+                       size_t slot)
+{
+    const struct route *route = routes->slot[slot];
+    char name[128];
+    size_t more = 0;
+    paths_name(routes, slot, name, sizeof name);
+    for (size_t other = slot + 1; other < routes->slot_count; other++)
+        more += used(routes, ledger, other) && same_story(route, routes->slot[other]);
+    text_printf(text, "%s", name);
+    if (more)
+        text_printf(text, " and %zu more like it", more);
+    text_printf(text, "\n  asked: %s\n  taken: %s", route->asked->title, taken_name(route));
+    if (route->taken != route->asked)
+        text_printf(text, "   <-- not what was asked for");
+    text_printf(text, "\n  way:  ");
+    for (size_t s = 0; s < route->stage_count; s++) {
+        const struct route_stage *stage = &route->stages[s];
+        for (size_t i = 0; i < stage->leg_count; i++)
+            text_printf(text, "%s%s",
+                        i   ? ", "
+                        : s ? " | "
+                            : " ",
+                        route->legs[stage->first_leg + i].label);
+    }
+    text_printf(text, "\n");
+    if (route->verdict_count == 0)
+        text_printf(text, "  every precondition holds\n");
+    for (size_t i = 0; i < route->verdict_count; i++) {
+        const struct verdict_item *item = &route->verdicts[i];
+        const struct precondition_info *info = &precondition_table[item->what];
+        text_printf(text, "  %s: %s\n    see: %s\n    fix: %s\n", outcome_name(item->outcome),
+                    item->sentence, info->see, info->fix);
+    }
+}
+
+enum outcome paths_write(struct text *text, const struct routes *routes,
+                         const struct ledger *ledger)
+{
+    enum outcome worst = OUTCOME_HOLDS;
+    for (size_t slot = 0; slot < routes->slot_count; slot++) {
+        const struct route *route = routes->slot[slot];
+        if (!used(routes, ledger, slot))
+            continue;
+        bool told = false;
+        for (size_t before = 0; before < slot; before++)
+            told =
+                told || (used(routes, ledger, before) && same_story(route, routes->slot[before]));
+        enum outcome outcome = route_worst(route);
+        if (route->taken != route->asked && outcome < OUTCOME_BREAKS)
+            outcome = OUTCOME_BREAKS;
+        worst = outcome > worst ? outcome : worst;
+        if (!told)
+            write_path(text, routes, ledger, slot);
+    }
+    return worst;
+}
