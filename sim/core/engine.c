@@ -44,6 +44,7 @@ struct flow {
     struct transfer transfer;
     /* within the stage: */
     uint32_t hop;      /* uses that are behind it */
+    uint8_t hops;      /* of them, uplinks of the fabric */
     int64_t finish_ps; /* the latest end of the services booked so far */
     int64_t next_ps;   /* when the lane's next slice may start, as far as is known */
     uint32_t record;   /* the trace's last */
@@ -90,7 +91,11 @@ const char *accounting_name(enum accounting accounting)
 
 static size_t resource_total(const struct walk *walk)
 {
-    return (size_t)walk->nodes * walk->machine->node.resource_count;
+    size_t uplinks = 0;
+    if (machine_fabric(walk->machine) != FABRIC_ONE_SWITCH)
+        uplinks = (size_t)machine_leaves(walk->machine) *
+                  (size_t)param_get(&walk->machine->fabric, PARAM_FABRIC_UPLINKS);
+    return (size_t)walk->nodes * walk->machine->node.resource_count + 2 * uplinks;
 }
 
 /* A switch adds like to like: which chunk must not depend on the rank. */
@@ -257,9 +262,29 @@ static enum status push(struct walk *walk, int64_t time_ps, struct event event)
     return STATUS_OK;
 }
 
+/* Uplinks of the fabric come after the nodes' resources: all up, then all down. A flow inside one
+ * leaf passes none: NOWHERE. */
+#define NOWHERE SIZE_MAX
+
+static size_t uplink_index(const struct walk *walk, const struct flow *flow,
+                           const struct timed_use *use)
+{
+    const struct node_type *node = &walk->machine->node;
+    const uint32_t nodes[2] = {flow->transfer.from / walk->ports, flow->transfer.to / walk->ports};
+    const uint32_t nics[2] = {flow->timing->nic[0], flow->timing->nic[1]};
+    uint32_t uplink[2];
+    size_t down = use->resource - (size_t)node->uplinks;
+    if (!machine_uplinks(walk->machine, nodes, nics, flow->transfer.op->lane, uplink))
+        return NOWHERE;
+    size_t first = (size_t)walk->nodes * node->resource_count;
+    return first + down * ((resource_total(walk) - first) / 2) + uplink[down];
+}
+
 static size_t resource_index(const struct walk *walk, const struct flow *flow,
                              const struct timed_use *use)
 {
+    if (use->end == END_FABRIC)
+        return uplink_index(walk, flow, use);
     if (walk->folded)
         return use->resource;
     uint32_t rank = use->end == END_SRC ? flow->transfer.from : flow->transfer.to;
@@ -298,6 +323,8 @@ static void book(struct walk *walk, struct flow *flow, const struct timed_stage 
         flow->finish_ps = end;
         flow->finish = cause;
     }
+    if (use->end == END_FABRIC)
+        flow->hops++;
     /* The sender's own resources pace it; what is further on may queue up to the window. */
     if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
         flow->next_ps = end - use->offset_ps;
@@ -335,8 +362,10 @@ static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here
         flow->next = flow->finish;
     }
     flow->finish.exit = TRACE_END;
-    enum status status =
-        flow_event(walk, index, flow->finish_ps + stage->pcie_latency_ps + stage->wire_latency_ps);
+    flow->finish.hops = flow->hops;
+    enum status status = flow_event(walk, index,
+                                    flow->finish_ps + stage->pcie_latency_ps +
+                                        stage->wire_latency_ps + flow->hops * stage->hop_ps);
     struct lane *lane = &walk->lanes[flow->lane];
     if (flow->next_ps < walk->now) { /* it stood in a queue for longer than that */
         flow->next_ps = walk->now;
@@ -371,6 +400,8 @@ static enum status flow_advance(struct walk *walk, uint32_t index)
         uint16_t at = (uint16_t)flow->hop++;
         const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
         size_t resource = resource_index(walk, flow, use);
+        if (resource == NOWHERE)
+            continue;
         int64_t start = head;
         if (use->queues && walk->free_ps[resource] > start) {
             start = walk->free_ps[resource];
@@ -390,6 +421,7 @@ static enum status stage_start(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
     flow->hop = 0;
+    flow->hops = 0;
     flow->finish_ps = flow->next_ps = walk->now;
     flow_record(walk, flow, &walk->now_cause, TRACE_NO_USE);
     flow->finish = flow->next = (struct trace_cause){
@@ -615,6 +647,17 @@ static void close_ledger(struct walk *walk)
         resource->busy_ps *= alike;
         resource->bytes = (double)chunks * (double)alike * chunk_B;
     }
+    /* Uplinks stand in the ledger as two resources, up and down. */
+    size_t first = (size_t)walk->nodes * ledger->resource_count;
+    size_t half = (resource_total(walk) - first) / 2;
+    for (size_t i = 0; i < 2 * half; i++) {
+        struct ledger_resource *resource =
+            &ledger->resources[walk->machine->node.uplinks + i / half];
+        resource->bytes += (double)walk->chunks[first + i] * chunk_B;
+        resource->busy_ps += walk->busy_ps[first + i];
+        if (walk->busy_ps[first + i] > resource->busy_most_ps)
+            resource->busy_most_ps = walk->busy_ps[first + i];
+    }
     for (size_t slot = 0; slot < ledger->route_count; slot++) {
         const struct route *route = walk->job->routes->slot[slot];
         if (!walk->slot_chunks[slot])
@@ -666,7 +709,8 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
                            plan->ranks, machine_ranks(machine));
     if (status)
         return status;
-    bool broken = !job->plain && fold_plan(plan, (uint32_t)machine->node.port_count);
+    bool broken = !job->plain && machine_fabric(machine) == FABRIC_ONE_SWITCH &&
+                  fold_plan(plan, (uint32_t)machine->node.port_count);
     if (broken)
         status = run_once(job, true, ret_ledger, &broken, error);
     else

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/iommu.h"
+#include "models/nic.h"
 #include "models/pcie.h"
 
 /* DMA of this size is long enough that the last, partly filled TLP does not matter. */
@@ -169,6 +171,19 @@ static uint16_t add_resource(struct node_type *node, enum resource_kind kind, do
     return (uint16_t)node->resource_count++;
 }
 
+bool machine_translates(const struct machine *machine)
+{
+    enum { TRANSLATING = 2 };
+    return (int)param_get(&machine->state, PARAM_STATE_IOMMU) == TRANSLATING;
+}
+
+double machine_iommu_misses(const struct machine *machine)
+{
+    return iommu_p_miss(param_get(&machine->state, PARAM_STATE_IOTLB_ENTRIES),
+                        param_get(&machine->state, PARAM_STATE_IOMMU_PAGE),
+                        param_get(&machine->state, PARAM_STATE_WORKING_SET));
+}
+
 /* What the NIC's own limits make of its reads and writes: reads it keeps outstanding over the round
  * trip to device memory (Little's law), and strictly ordered writes in its root complex. */
 static void make_nic_resources(const struct machine *machine, struct node_type *node,
@@ -178,15 +193,28 @@ static void make_nic_resources(const struct machine *machine, struct node_type *
     size_t at = (size_t)(device - node->devices);
     int gpu = machine_nearest(machine, at, DEVICE_GPU, 0);
     int cpu = machine_nearest(machine, at, DEVICE_CPU, 0);
-    double credits = (double)INFINITY, ordered = (double)INFINITY;
+    double credits = (double)INFINITY, ordered = (double)INFINITY, translated = (double)INFINITY;
+    double request_B = param_get(nic, PARAM_NIC_READ_REQUEST);
+    double rtt_s = gpu >= 0 ? param_get(&node->devices[gpu].params, PARAM_GPU_READ_LATENCY) : 0;
     double reads = param_get(nic, PARAM_NIC_READS);
     if (reads > 0 && gpu >= 0)
-        credits = reads * param_get(nic, PARAM_NIC_READ_REQUEST) /
-                  param_get(&node->devices[gpu].params, PARAM_GPU_READ_LATENCY);
+        credits = nic_read_Bps((double)INFINITY, reads, request_B, rtt_s);
     if (!(param_get(nic, PARAM_NIC_RELAXED_ORDERING) > 0) && cpu >= 0)
         ordered = rate * param_get(&node->devices[cpu].params, PARAM_CPU_STRICT_ORDER);
     add_resource(node, RESOURCE_NIC, credits, 0, device->name, " read credits", "");
+    if (machine_translates(machine) && rtt_s > 0) {
+        double need = reads > 0 ? reads : nic_reads_needed(rate, request_B, rtt_s);
+        translated =
+            iommu_rate_Bps(rate, need * request_B, rtt_s, machine_iommu_misses(machine),
+                           param_get(&machine->state, PARAM_STATE_IOMMU_WALK), IOMMU_MAX_LOSS);
+    }
     add_resource(node, RESOURCE_NIC, ordered, 0, device->name, " ordered writes", "");
+    add_resource(node, RESOURCE_NIC, translated,
+                 machine_translates(machine)
+                     ? iommu_dma_s(0, machine_iommu_misses(machine),
+                                   param_get(&machine->state, PARAM_STATE_IOMMU_WALK))
+                     : 0,
+                 device->name, " translated DMA", "");
 }
 
 static void make_device_resources(const struct machine *machine, struct node_type *node,
@@ -318,13 +346,16 @@ enum status machine_finish(struct machine *machine, struct error *error)
     free(node->resources);
     node->resource_count = 0;
     node->resources =
-        calloc(4 * node->device_count + 3 * node->link_count, sizeof *node->resources);
+        calloc(5 * node->device_count + 3 * node->link_count + 2, sizeof *node->resources);
     if (!node->resources)
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < node->device_count; i++)
         make_device_resources(machine, node, &node->devices[i]);
     for (size_t i = 0; i < node->link_count; i++)
         make_link_resources(node, &node->links[i]);
+    double uplink_Bps = param_get(&machine->fabric, PARAM_FABRIC_UPLINK_RATE);
+    node->uplinks = add_resource(node, RESOURCE_UPLINK, uplink_Bps, 0, "leaf -> spine", "", "");
+    add_resource(node, RESOURCE_UPLINK, uplink_Bps, 0, "spine -> leaf", "", "");
     return STATUS_OK;
 }
 
@@ -507,6 +538,59 @@ enum status machine_copy(const struct machine *from, struct machine *ret_copy, s
         memcpy(copy.node.links, node->links, node->link_count * sizeof *node->links);
     *ret_copy = copy;
     return STATUS_OK;
+}
+
+enum fabric_kind machine_fabric(const struct machine *machine)
+{
+    return (enum fabric_kind)param_get(&machine->fabric, PARAM_FABRIC_KIND);
+}
+
+static uint32_t nic_count(const struct machine *machine)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < machine->node.device_count; i++)
+        count += machine->node.devices[i].kind == DEVICE_NIC;
+    return count;
+}
+
+uint32_t machine_leaves(const struct machine *machine)
+{
+    uint32_t group = (uint32_t)param_get(&machine->fabric, PARAM_FABRIC_NODES_PER_LEAF);
+    return machine_fabric(machine) == FABRIC_RAIL ? nic_count(machine)
+                                                  : (machine->node_count + group - 1) / group;
+}
+
+/* A fixed mixing of bits, so that hashed routing is the same on every machine. */
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+bool machine_uplinks(const struct machine *machine, const uint32_t node[2], const uint32_t nic[2],
+                     uint32_t lane, uint32_t ret_uplink[2])
+{
+    enum { BEST, HASHED };
+    uint32_t group = (uint32_t)param_get(&machine->fabric, PARAM_FABRIC_NODES_PER_LEAF);
+    uint32_t uplinks = (uint32_t)param_get(&machine->fabric, PARAM_FABRIC_UPLINKS);
+    uint32_t nics = nic_count(machine);
+    int routing = (int)param_get(&machine->fabric, PARAM_FABRIC_ROUTING);
+    bool rail = machine_fabric(machine) == FABRIC_RAIL;
+    const uint32_t leaf[2] = {rail ? nic[0] : node[0] / group, rail ? nic[1] : node[1] / group};
+    if (leaf[0] == leaf[1])
+        return false;
+    for (int i = 0; i < 2; i++) {
+        /* The port of the leaf that the flow uses: in best routing each has its own uplink. */
+        uint32_t port = rail ? node[i] : node[i] % group * nics + nic[i];
+        uint64_t flow = ((uint64_t)(node[0] * nics + nic[0]) << 32 | (node[1] * nics + nic[1])) +
+                        (uint64_t)lane * 0x9E3779B97F4A7C15u;
+        uint32_t which = routing == BEST     ? port % uplinks
+                         : routing == HASHED ? (uint32_t)(mix(flow + (uint64_t)i) % uplinks)
+                                             : 0;
+        ret_uplink[i] = leaf[i] * uplinks + which;
+    }
+    return true;
 }
 
 uint32_t machine_ranks(const struct machine *machine)

@@ -50,7 +50,8 @@ enum resource_kind {
     RESOURCE_DRAM,
     RESOURCE_PEER, /* peer traffic through a root complex */
     RESOURCE_WIRE,
-    RESOURCE_NIC, /* inside a NIC: read credits, ordered writes */
+    RESOURCE_UPLINK, /* between a leaf switch and the spine */
+    RESOURCE_NIC,    /* inside a NIC: read credits, ordered writes */
     RESOURCE_NVME,
     RESOURCE_COPY,    /* a CPU thread that copies */
     RESOURCE_BAR,     /* a CPU reaching through BAR1 */
@@ -95,6 +96,7 @@ enum device_resource {
     NIC_RX = 1,
     NIC_READ_CREDITS = 2,
     NIC_ORDERED_WRITES = 3,
+    NIC_IOMMU = 4,
     NVME_READER = 0,
     NVME_WRITER = 1,
 };
@@ -120,6 +122,7 @@ struct node_type {
     size_t link_count;
     struct resource *resources; /* made by machine_finish */
     size_t resource_count;
+    uint16_t uplinks;                   /* resources that stand for all uplinks: up, then down */
     uint16_t gpus[MACHINE_MAX_DEVICES]; /* devices that are GPUs, in order */
     size_t gpu_count;
     uint16_t ports[MACHINE_MAX_DEVICES]; /* devices that are ranks; by default the GPUs */
@@ -183,6 +186,21 @@ enum param_kind link_param_kind(enum link_kind kind);
 
 /* A copy that can be changed and finished on its own. */
 enum status machine_copy(const struct machine *from, struct machine *ret_copy, struct error *error);
+
+/* Whether the IOMMU translates DMA addresses, and which share of them misses its cache. */
+bool machine_translates(const struct machine *machine);
+double machine_iommu_misses(const struct machine *machine);
+
+/* The fabric above the nodes. A leaf is a node's group of nodes, or its NIC's rail. */
+enum fabric_kind { FABRIC_ONE_SWITCH, FABRIC_LEAF_SPINE, FABRIC_RAIL };
+enum fabric_kind machine_fabric(const struct machine *machine);
+uint32_t machine_leaves(const struct machine *machine);
+
+/* The uplink that a flow between two NICs takes, counted over all leaves of one direction:
+ * ret_uplink[0] up from the sender's leaf, [1] down to the receiver's. False when both hang on
+ * one leaf. `nic` are places among the node's NICs. */
+bool machine_uplinks(const struct machine *machine, const uint32_t node[2], const uint32_t nic[2],
+                     uint32_t lane, uint32_t ret_uplink[2]);
 
 uint32_t machine_ranks(const struct machine *machine);
 

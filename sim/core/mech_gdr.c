@@ -14,6 +14,7 @@
  */
 #include "sim/core/mechanism.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static bool state_is(const struct machine *machine, enum param_id id)
@@ -75,9 +76,11 @@ static void check_nic(const struct machine *machine, size_t nic, bool reads, str
     double rate = resources[NIC_TX].rate_Bps;
     if (reads && resources[NIC_READ_CREDITS].rate_Bps < rate)
         route_note(route, PRE_READ_CREDITS, OUTCOME_SLOWS,
-                   "%s keeps %.0f reads outstanding: %.4g of %.4g GB/s", device->name,
-                   param_get(&device->params, PARAM_NIC_READS),
-                   resources[NIC_READ_CREDITS].rate_Bps / 1e9, rate / 1e9);
+                   "%s keeps %.0f reads outstanding: %.4g of %.4g GB/s, which need %.0f",
+                   device->name, param_get(&device->params, PARAM_NIC_READS),
+                   resources[NIC_READ_CREDITS].rate_Bps / 1e9, rate / 1e9,
+                   ceil(param_get(&device->params, PARAM_NIC_READS) * rate /
+                        resources[NIC_READ_CREDITS].rate_Bps));
     if (!reads && resources[NIC_ORDERED_WRITES].rate_Bps < rate)
         route_note(route, PRE_RELAXED_ORDERING, OUTCOME_SLOWS,
                    "%s writes in strict order: %.4g of %.4g GB/s where a root complex is passed",

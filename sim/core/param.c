@@ -51,7 +51,13 @@ const char *const *param_words(enum param_id id)
                                          "p2c", "pxn", "phb", "sys", "net", NULL};
     /* ACS control register, bit 0 up. */
     static const char *const acs[] = {"SV", "TB", "RR", "CR", "UF", "EC", "DT", NULL};
+    static const char *const fabrics[] = {"one_switch", "leaf_spine", "rail", NULL};
+    static const char *const routings[] = {"best", "hashed", "worst", NULL};
     switch (id) {
+    case PARAM_FABRIC_KIND:
+        return fabrics;
+    case PARAM_FABRIC_ROUTING:
+        return routings;
     case PARAM_STATE_IOMMU:
         return iommu;
     case PARAM_STATE_ACS_OUTCOME:

@@ -135,7 +135,6 @@ static bool state_is(const struct machine *machine, enum param_id id)
 }
 
 enum { ACS_REDIRECT = 0x2C }; /* RR | CR | EC: what Linux' p2pdma looks at */
-enum { IOMMU_TRANSLATING = 2 };
 
 /* The port on the path whose ACS bits redirect peer packets; -1 if none does. Ports hold the bits
  * at the upper end of a link; a root port redirects nothing that must go up to it anyway. */
@@ -233,8 +232,7 @@ static enum outcome check_acs(struct route *route, const struct machine *machine
 
 static enum outcome check_iommu(struct route *route, const struct machine *machine)
 {
-    if ((int)param_get(&machine->state, PARAM_STATE_IOMMU) != IOMMU_TRANSLATING ||
-        state_is(machine, PARAM_STATE_ATS))
+    if (!machine_translates(machine) || state_is(machine, PARAM_STATE_ATS))
         return OUTCOME_HOLDS;
     if (state_is(machine, PARAM_STATE_VM)) {
         route_note(route, PRE_IOMMU, OUTCOME_SLOWS,
@@ -312,8 +310,8 @@ static bool real_path(const struct machine *machine, size_t from, size_t to, str
     if (!machine_path(machine, from, to, LINK_DMA, ret_path))
         return false;
     bool peer = node->devices[from].kind != DEVICE_CPU && node->devices[to].kind != DEVICE_CPU;
-    bool upwards = (int)param_get(&machine->state, PARAM_STATE_IOMMU) == IOMMU_TRANSLATING &&
-                   state_is(machine, PARAM_STATE_VM) && !state_is(machine, PARAM_STATE_ATS);
+    bool upwards = machine_translates(machine) && state_is(machine, PARAM_STATE_VM) &&
+                   !state_is(machine, PARAM_STATE_ATS);
     *ret_redirected = peer && !passes(machine, ret_path, DEVICE_CPU) &&
                       (upwards || redirecting_link(machine, ret_path) >= 0);
     if (!*ret_redirected)
@@ -334,6 +332,12 @@ static bool use_nic_limits(struct route *route, struct route_leg *leg,
     const struct device *source = &machine->node.devices[from];
     const struct device *target = &machine->node.devices[to];
     bool at_root = target->kind == DEVICE_CPU || passes(machine, path, DEVICE_CPU);
+    const struct device *nic = leg->mover == TLP_NIC_READ ? target : source;
+    bool by_nic = leg->mover == TLP_NIC_READ || leg->mover == TLP_NIC_WRITE;
+    bool at_root_too = at_root || source->kind == DEVICE_CPU;
+    if (by_nic && at_root_too && machine_translates(machine) &&
+        !add_use(route, leg, machine, leg->end, (size_t)nic->resource + NIC_IOMMU))
+        return false;
     if (leg->mover == TLP_NIC_READ && source->kind == DEVICE_GPU)
         return add_use(route, leg, machine, leg->end, (size_t)target->resource + NIC_READ_CREDITS);
     if (leg->mover == TLP_NIC_WRITE && at_root)
@@ -457,11 +461,19 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
         return too_long(error);
     const int nics[2] = {src_nic, dst_nic};
     const char *names[2] = {"switch", "switch"};
+    bool spine = machine_fabric(machine) != FABRIC_ONE_SWITCH && src_nic >= 0 && dst_nic >= 0;
     for (int i = 0; i < 2; i++) {
+        if (i == 1 && spine &&
+            (!add_use(route, leg, machine, END_FABRIC, node->uplinks) ||
+             !add_use(route, leg, machine, END_FABRIC, node->uplinks + 1u)))
+            return too_long(error);
         if (nics[i] < 0)
             continue;
         const struct device *nic = &node->devices[nics[i]];
         names[i] = nic->name;
+        route->nic[i] = 0;
+        for (int before = 0; before < nics[i]; before++)
+            route->nic[i] = (uint16_t)(route->nic[i] + (node->devices[before].kind == DEVICE_NIC));
         leg->latency_s += param_get(&nic->params, PARAM_NIC_LATENCY) / 2;
         if (!add_use(route, leg, machine, i == 0 ? END_SRC : END_DST,
                      (size_t)nic->resource + (i == 0 ? NIC_TX : NIC_RX)))

@@ -23,7 +23,7 @@
 #define ROUTE_TEXT       128
 #define ROUTE_VERDICTS   24
 
-enum route_end { END_SRC, END_DST };
+enum route_end { END_SRC, END_DST, END_FABRIC };
 
 enum leg_kind {
     LEG_CROSSING, /* one DMA through the PCIe tree */
@@ -76,6 +76,7 @@ struct route {
     size_t stage_count, leg_count, use_count;
     char setup[ROUTE_TEXT]; /* cost paid once, before the first transfer */
     double setup_s;         /* of it, what this run pays */
+    uint16_t nic[2];        /* of a wire leg: places among the node's NICs */
     const struct mechanism *asked, *taken;
     struct verdict_item verdicts[ROUTE_VERDICTS];
     size_t verdict_count;

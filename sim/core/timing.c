@@ -21,12 +21,14 @@ static void add_leg(const struct route *route, const struct machine *machine,
 {
     int64_t *latency = leg->kind == LEG_WIRE ? &stage->wire_latency_ps : &stage->pcie_latency_ps;
     *latency += engine_ps(leg->latency_s);
+    if (leg->kind == LEG_WIRE)
+        stage->hop_ps = engine_ps(param_get(&machine->fabric, PARAM_FABRIC_HOP_LATENCY));
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
         const struct resource *resource = &machine->node.resources[use->resource];
         int64_t busy =
             engine_ps(service_s(slice_B * use->bytes_factor, resource->rate_Bps) + use->fixed_s);
-        if (busy > stage->service_ps)
+        if (busy > stage->service_ps && use->end != END_FABRIC)
             stage->service_ps = busy;
         timing->uses[timing->use_count++] = (struct timed_use){
             .resource = use->resource,
@@ -72,6 +74,8 @@ enum status timing_make(const struct route *route, const struct machine *machine
     memset(timing, 0, sizeof *timing);
     timing->slot = slot;
     timing->slice_B = slice_B;
+    timing->nic[0] = route->nic[0];
+    timing->nic[1] = route->nic[1];
     for (size_t i = 0; i < route->leg_count; i++)
         if (slice_B / route->legs[i].rate_Bps > 4e6)
             return error_set(error, STATUS_INPUT,

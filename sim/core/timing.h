@@ -21,6 +21,7 @@ struct timed_stage {
     bool has_thread, blocking;     /* blocking: the thread also waits for the stage */
     int64_t handoff_ps, pcie_latency_ps, wire_latency_ps;
     int64_t service_ps; /* of the slowest use */
+    int64_t hop_ps;     /* added for each of the fabric's uplinks that is passed */
 };
 
 /* Handoff, latencies and the slowest service: what the stage takes when nothing is waited for. */
@@ -33,6 +34,7 @@ struct timing {
     size_t slot;
     double slice_B;
     size_t stage_count, use_count;
+    uint16_t nic[2]; /* as in the route */
     struct timed_stage stages[ROUTE_MAX_LEGS];
     struct timed_use uses[ROUTE_MAX_USES + ROUTE_MAX_STAGES];
 };

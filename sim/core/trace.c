@@ -46,7 +46,7 @@ static void account(const struct trace_record *record, const struct trace_cause 
     case TRACE_END:
         software[stage->handoff_category] += stage->handoff_ps - passed;
         software[CATEGORY_PCIE_LATENCY] += stage->pcie_latency_ps;
-        software[CATEGORY_WIRE_LATENCY] += stage->wire_latency_ps;
+        software[CATEGORY_WIRE_LATENCY] += stage->wire_latency_ps + exit->hops * stage->hop_ps;
         /* A stage that ends with its handoff has no service after it. */
         critical[use->resource] += use->offset_ps + use->busy_ps - stage->handoff_ps;
         break;

@@ -28,6 +28,7 @@ enum trace_exit {
 struct trace_cause {
     uint32_t record;
     uint8_t exit; /* enum trace_exit */
+    uint8_t hops; /* TRACE_END: uplinks of the fabric that were passed */
     uint16_t use; /* in the timing's uses; TRACE_END: the one that took longest */
 };
 

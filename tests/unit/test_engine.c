@@ -489,6 +489,37 @@ static void lanes_run_side_by_side(void **state)
     }
 }
 
+/* The switch adds when the last member's slice is there. Serially, gdr at c/PCIE = 4, c/NET = 10
+ * us: 0 -> 1 takes 18 us, and only then do ranks 0 and 1 send up (14 us), while rank 2 did at once.
+ * 18 + 14 up + 14 down = 46. */
+static void the_switch_waits_for_the_last(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct core_spec spec = {.nodes = 3, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    core_script("collective = 'allreduce'\n"
+                "function plan(p) p:send{from = 0, to = 1} p:switch_reduce{}\n"
+                "p:switch_multicast{} end",
+                3, 1, &plan);
+    assert_int_equal(core_time(&spec, &plan, "sharp", ACCOUNTING_SERIAL, 1e5), 46 * US);
+    plan_free(&plan);
+}
+
+/* A slice that stands in the queue of a receiver holds up neither its sender nor others: 1 -> 0
+ * keeps 0's wire rx busy to 10 us, 2 -> 0 waits for it and arrives at 20, and 2 -> 3 leaves when
+ * 2's own wire tx is free, at 10, and arrives at 20 as well. */
+static void a_queue_holds_up_nobody_else(void **state)
+{
+    (void)state;
+    static const struct plan_edge edges[] = {{1, 0, 0}, {2, 0, 1}, {2, 3, 1}};
+    struct plan plan;
+    struct core_spec spec = {
+        .nodes = 4, .pcie_Bps = 25e9, .nic_Bps = 10e9, .slice_B = 1e5, .window = 8};
+    core_edges(4, 2, edges, 3, &plan);
+    assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 2e5), 20 * US);
+    plan_free(&plan);
+}
+
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
 /* Two nodes, one message of 1 MB staged: four crossings, one wire pass. Critical path, serially:
@@ -656,6 +687,8 @@ int main(void)
         cmocka_unit_test(pipelined_sharp_overlaps_up_and_down),
         cmocka_unit_test(waits_only_for_what_it_reads),
         cmocka_unit_test(lanes_run_side_by_side),
+        cmocka_unit_test(the_switch_waits_for_the_last),
+        cmocka_unit_test(a_queue_holds_up_nobody_else),
         cmocka_unit_test(ledger_says_where_it_went),
         cmocka_unit_test(consecutive_chunks_travel_together),
         cmocka_unit_test(refuses_what_cannot_run),

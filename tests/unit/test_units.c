@@ -129,7 +129,7 @@ static void explains_each_mistake(void **state)
         {DIM_BYTES, "64",
          "expected a size such as 64 MiB, got a number without a unit: "
          "\"64\"",
-         "write for example 64 MiB"},
+         "write 64 B for bytes, or for example 64 MiB"},
         {DIM_BYTES, "8 b", "\"8 b\" is in bits; a size is in bytes", "did you mean \"B\"?"},
         {DIM_BYTES, "8 Kb", "\"8 Kb\" is in bits; a size is in bytes", "did you mean \"kB\"?"},
         {DIM_BYTES, "8 Mbit", "\"8 Mbit\" is in bits; a size is in bytes", "did you mean \"MB\"?"},
@@ -156,7 +156,7 @@ static void explains_each_mistake(void **state)
         {DIM_RATE, "200",
          "expected a rate such as 31.5 GB/s, got a number without a unit: "
          "\"200\"",
-         "write for example 200 GB/s"},
+         "write 200 Gb/s for bits or 200 GB/s for bytes"},
         {DIM_COUNT, "8.5", "expected a whole number such as 8, got \"8.5\"", ""},
         {DIM_COUNT, "-1", "expected a whole number such as 8, got a negative value: \"-1\"", ""},
         {DIM_COUNT, "8 GB", "expected a whole number such as 8, got a size: \"8 GB\"", ""},
