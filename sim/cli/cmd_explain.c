@@ -34,6 +34,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static enum status explain(struct experiment *experiment, struct text *text, struct error *error)
 {
     struct ledger serial, pipelined;
+    if (experiment->count > 1)
+        text_printf(text, "# the first of %zu mechanisms; --mechanism chooses another\n",
+                    experiment->count);
+    if (experiment->scenario->size_count > 1)
+        text_printf(text, "# the first of %zu sizes; --size chooses another\n",
+                    experiment->scenario->size_count);
     struct engine_job job = {.plan = &experiment->plans[0],
                              .routes = &experiment->routes[0],
                              .size_B = experiment->scenario->sizes_B[0],
@@ -77,7 +83,11 @@ int cmd_explain(int argc, char **argv)
     int code = cli_load(&options, &scenario);
     if (code)
         return code;
-    if (scenario.size_count == 0)
+    if (options.format || options.accounting)
+        code = cli_fail(&(struct error){
+            .status = STATUS_INPUT,
+            .message = "explain prints text and both accountings: no --format, no --accounting"});
+    else if (scenario.size_count == 0)
         code = cli_fail(&(struct error){.status = STATUS_INPUT, .message = "give --size"});
     else if (experiment_open(&experiment, &scenario, options.algorithm, &error))
         code = cli_fail(&error);

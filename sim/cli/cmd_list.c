@@ -104,6 +104,7 @@ static const struct {
 } subjects[] = {{"mechanisms", list_mechanisms},
                 {"models", list_models},
                 {"params", list_params},
+                {"parameters", list_params},
                 {"algorithms", list_algorithms}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)

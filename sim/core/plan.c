@@ -165,8 +165,11 @@ enum status plan_finish(struct plan *plan, struct error *error)
     uint64_t turns[RULE_LOOPS + 1] = {1};
     size_t depth = 0;
     if (plan->length == 0 && plan->ranks > 1) /* one rank has nothing to do */
-        return error_set(error, STATUS_INPUT, "the plan has no operation for %u ranks",
-                         plan->ranks);
+    {
+        error_set(error, STATUS_INPUT, "the plan has no operation for %u ranks", plan->ranks);
+        return error_hint(error, "p.rank == 0 is always false: p.rank stands for any rank; write "
+                                 "where = eq(p.rank, 0)");
+    }
     plan->steps = 0;
     for (size_t i = 0; i < plan->length; i++) {
         const struct plan_instruction *in = &plan->program[i];

@@ -390,6 +390,7 @@ enum status scenario_script_path(const struct scenario *scenario, const char *ro
     if (!file_exists(path)) {
         error_set(error, STATUS_INPUT, "there is no algorithm \"%s\" (looked for %s)", algorithm,
                   path);
+        error_hint(error, "gdsim list algorithms shows them; the name of a file ends in .lua");
         free(path);
         return STATUS_INPUT;
     }

@@ -1,9 +1,13 @@
 /* comparison.c: see comparison.h. */
 #include "sim/report/comparison.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "sim/core/units.h"
+
 #define SIZE_WIDTH 7
+#define UNIT_WIDTH 12
 
 /* Wide enough for the heading with a blank before it, and for 99999.999. */
 static int column_width(const struct result_column *column)
@@ -12,10 +16,31 @@ static int column_width(const struct result_column *column)
     return width > 9 ? width : 9;
 }
 
+/* MB as the teaching text has them, where that is short for every size; else each with its unit. */
+static bool in_MB(const struct results *results)
+{
+    char number[32];
+    for (size_t s = 0; s < results->size_count; s++)
+        if (snprintf(number, sizeof number, "%.10g", results->sizes_B[s] / 1e6) > SIZE_WIDTH)
+            return false;
+    return true;
+}
+
+static void write_size(struct text *text, double size_B, bool mega)
+{
+    char number[UNITS_TEXT_MAX];
+    if (mega)
+        text_printf(text, "%*.10g", SIZE_WIDTH, size_B / 1e6);
+    else
+        text_printf(text, "%*s", UNIT_WIDTH,
+                    units_format(size_B, DIM_BYTES, number, sizeof number));
+}
+
 static void write_table(struct text *text, const struct results *results)
 {
     size_t start = text->length;
-    text_printf(text, "%*s", SIZE_WIDTH, "S (MB)");
+    bool mega = in_MB(results);
+    text_printf(text, "%*s", mega ? SIZE_WIDTH : UNIT_WIDTH, mega ? "S (MB)" : "S");
     for (size_t c = 0; c < results->column_count; c++)
         text_printf(text, " | %*s ms", column_width(&results->columns[c]) - 3,
                     results->columns[c].mechanism->name);
@@ -26,7 +51,7 @@ static void write_table(struct text *text, const struct results *results)
     text_printf(text, "\n");
     for (size_t s = 0; s < results->size_count; s++) {
         size_t best = 0;
-        text_printf(text, "%*.10g", SIZE_WIDTH, results->sizes_B[s] / 1e6);
+        write_size(text, results->sizes_B[s], mega);
         for (size_t c = 0; c < results->column_count; c++) {
             text_printf(text, " | %*.3f", column_width(&results->columns[c]),
                         (double)results_at(results, s, c)->total_ps * 1e-9);

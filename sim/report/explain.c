@@ -149,6 +149,40 @@ static int64_t write_span(struct text *text, const struct explain_cell *cell,
     return span->each_ps * turns;
 }
 
+/* The same transfer, pipelined: what each stage takes for one slice, and the closed form of one
+ * flow that meets nobody. */
+static enum status write_stages(struct text *text, const struct explain_cell *cell,
+                                const struct span *span, struct error *error)
+{
+    double slice_B = param_get(&cell->machine->engine, PARAM_ENGINE_SLICE);
+    double slices = span->bytes > slice_B ? ceil(span->bytes / slice_B) : 1;
+    struct timing timing;
+    int64_t sum = 0, most = 0;
+    enum status status = timing_make(cell->routes->slot[span->slot], cell->machine, span->slot,
+                                     span->bytes / slices, ACCOUNTING_PIPELINED, &timing, error);
+    if (status)
+        return status;
+    text_printf(text, "  one transfer is %.0f slices of %.15g B; for each slice:\n", slices,
+                span->bytes / slices);
+    for (size_t i = 0; i < timing.stage_count; i++) {
+        const struct timed_stage *stage = &timing.stages[i];
+        int64_t period = stage->blocking ? stage->handoff_ps + stage->service_ps
+                         : stage->service_ps > stage->handoff_ps ? stage->service_ps
+                                                                 : stage->handoff_ps;
+        sum += timed_stage_ps(stage);
+        most = period > most ? period : most;
+        text_printf(text,
+                    "    stage %zu: handoff %.6f + latency %.6f + slowest resource %.6f = %.6f us; "
+                    "the next slice can follow after %.6f us\n",
+                    i + 1, us(stage->handoff_ps),
+                    us(stage->pcie_latency_ps + stage->wire_latency_ps), us(stage->service_ps),
+                    us(timed_stage_ps(stage)), us(period));
+    }
+    text_printf(text, "    alone: %.6f + %.0f x %.6f = %.6f us\n", us(sum), slices - 1, us(most),
+                us(sum + (int64_t)(slices - 1) * most));
+    return STATUS_OK;
+}
+
 static enum status write_steps(struct text *text, const struct explain_cell *cell,
                                struct error *error)
 {
@@ -212,7 +246,8 @@ static void write_resources(struct text *text, const struct explain_cell *cell,
     text_printf(text, "  resources, all nodes together (bytes per byte of all ranks' messages):\n");
     for (size_t i = 0; i < ledger->resource_count; i++) {
         const struct ledger_resource *resource = &ledger->resources[i];
-        if (resource->busy_ps == 0 && !(resource->bytes > 0))
+        const struct resource *what = &cell->machine->node.resources[i];
+        if (resource->busy_ps == 0 && (what->kind == RESOURCE_NIC || !(resource->bytes > 0)))
             continue;
         if (cell->machine->node.resources[i].kind == RESOURCE_THREAD) {
             text_printf(text, "    %-30s %32s  busy %5.1f %% at the busiest node\n",
@@ -270,6 +305,14 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
     text_printf(text, "\nPipelined: %.6f us, %llu transfers in %llu slices\n",
                 us(cell->pipelined->total_ps), (unsigned long long)cell->pipelined->transfers,
                 (unsigned long long)cell->pipelined->slices);
+    struct plan_cursor cursor;
+    struct span span;
+    plan_first(plan, &cursor);
+    status = cursor.done ? STATUS_OK : longest_transfer(cell, &cursor, &span, error);
+    if (!status && !cursor.done && span.each_ps >= 0)
+        status = write_stages(text, cell, &span, error);
+    if (status)
+        return status;
     write_critical(text, cell, cell->pipelined);
     write_resources(text, cell, cell->pipelined);
     status = write_counters(text, cell, cell->pipelined, error);
@@ -292,7 +335,12 @@ static void write_params(struct text *text, const struct params *params, const c
         snprintf(name, sizeof name, "%s.%s", object, info->name);
         text_printf(text, "  %-34s %-12s ", name,
                     param_format(id, param_get(params, id), value, sizeof value));
-        if (origin->kind == ORIGIN_DEFAULT)
+        if (id == PARAM_PCIE_RATE && !(param_get(params, id) > 0))
+            text_printf(
+                text, "computed from gen, width and mps (models/pcie): %s\n",
+                quantity(link_rate_Bps(&(struct link){.kind = LINK_PCIE, .params = *params}),
+                         DIM_RATE, value));
+        else if (origin->kind == ORIGIN_DEFAULT)
             text_printf(text, "default: %s\n", info->source);
         else if (origin->kind == ORIGIN_SET)
             text_printf(text, "%s\n", origin->file);
