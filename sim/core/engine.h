@@ -1,8 +1,10 @@
 /* engine.h: run a plan on a machine and account for every picosecond and byte.
  *
- * Time is a signed 64-bit count of picoseconds; each duration is rounded to it once. One event per
- * slice and stage. A slice's stage starts when it is asked for and every resource it uses is
- * free, in the order of the asking; it then keeps each resource busy for its own service time.
+ * Time is a signed 64-bit count of picoseconds; each duration is rounded to it once. A slice goes
+ * through its stage resource by resource. Where one is busy it stands in that resource's queue, in
+ * order of arrival, and asks for the next one only when it gets there; it then keeps each busy for
+ * its own service time, and the stage ends with the latest of them plus the latencies. There is one
+ * event for the end of each stage, one for each handoff, and one for each wait.
  *
  * serial:    one slice per transfer, and every crossing and wire pass is a stage of its own: the
  *            textbook's sum. A rank starts its next operation when its last one has arrived.

@@ -136,9 +136,12 @@ int topology_gen(const char *text)
         if (length > digits || strncmp(text, speeds[i], length) != 0)
             continue;
         size_t rest = length;
-        if (text[rest] == '.' && !strchr(speeds[i], '.'))
+        bool fraction = strchr(speeds[i], '.') != NULL;
+        if (!fraction && text[rest] == '.') {
+            fraction = true;
             rest++;
-        while (rest < digits && text[rest] == '0' && strchr(text, '.') < text + rest)
+        }
+        while (fraction && rest < digits && text[rest] == '0')
             rest++;
         if (rest == digits)
             return (int)i + 1;
