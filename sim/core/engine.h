@@ -15,7 +15,9 @@
  *   serial      t = sum over crossings and wire passes of c/B + latencies + handoffs
  *   pipelined   t = sum_j (a_j + c/B_j) + (K-1) max_j b_j      K slices of c bytes over stages j;
  *               b_j = a_j + c/B_j when the handoff's thread waits for its stage (blocking),
- *               max(a_j, c/B_j) when it does not
+ *               max(a_j, c/B_j) when it does not. (Handoffs of one GPU share its thread: where
+ *               they add up to more than the b_j, or a blocking one keeps another waiting, the
+ *               thread is one more stage.)
  */
 #ifndef GDSIM_CORE_ENGINE_H
 #define GDSIM_CORE_ENGINE_H

@@ -184,6 +184,10 @@ enum status plan_finish(struct plan *plan, struct error *error)
         if (turns[depth] > PLAN_MAX_STEPS || plan->steps > PLAN_MAX_STEPS)
             return error_set(error, STATUS_INPUT, "the plan has more than 2^32 steps");
     }
+    for (size_t i = 0; i < plan->edge_count; i++)
+        if (plan->edges[i].from >= plan->ranks || plan->edges[i].to >= plan->ranks)
+            return error_set(error, STATUS_INPUT, "an edge from rank %u to %u, but there are %u",
+                             plan->edges[i].from, plan->edges[i].to, plan->ranks);
     for (size_t i = 0; i < plan->op_count; i++)
         if (plan->ops[i].edge_count)
             qsort(plan->edges + plan->ops[i].first_edge, plan->ops[i].edge_count,
@@ -284,7 +288,8 @@ int plan_transfer(const struct plan *plan, const struct plan_op *op,
     }
     int64_t count = rule_eval(&op->count, rank, loops);
     if (count < 1 || count > (int64_t)plan->chunks - ret->chunk)
-        return nonsense(error, op, cursor, rank, "chunk + count", count, plan->chunks);
+        return nonsense(error, op, cursor, rank, "the last chunk",
+                        count == RULE_UNDEFINED ? count : ret->chunk + count - 1, plan->chunks);
     ret->count = (uint32_t)count;
     if (op->kind == PLAN_UP)
         ret->to = TRANSFER_SWITCH;

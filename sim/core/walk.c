@@ -351,8 +351,7 @@ static enum status lane_issue(struct walk *walk, size_t index)
     return stage_start(walk, at);
 }
 
-/* Issue whatever the lane can issue now. */
-enum status walk_lane_run(struct walk *walk, size_t index)
+static enum status issue_all(struct walk *walk, size_t index)
 {
     struct lane *lane = &walk->lanes[index];
     while (!lane->done) {
@@ -384,6 +383,19 @@ enum status walk_lane_run(struct walk *walk, size_t index)
             return status;
     }
     return STATUS_OK;
+}
+
+/* A slice whose stage takes no time frees its lane at once, from inside the issuing: the loop that
+ * is running then goes on by itself. */
+enum status walk_lane_run(struct walk *walk, size_t index)
+{
+    struct lane *lane = &walk->lanes[index];
+    if (lane->running)
+        return STATUS_OK;
+    lane->running = true;
+    enum status status = issue_all(walk, index);
+    lane->running = false;
+    return status;
 }
 
 /* Run the lanes that may have been waiting for what has arrived at `rank`; at the switch, those of

@@ -19,7 +19,7 @@ struct lane {
     uint32_t rank;   /* walk->ranks: the switch */
     uint32_t member; /* of a switch lane: the rank whose port it is */
     uint8_t number;
-    bool done, loaded, waking;
+    bool done, loaded, waking, running;
     struct plan_cursor cursor;
     uint32_t op, index;       /* within the step: operation, and which transfer of it */
     struct transfer transfer; /* being issued, if loaded */

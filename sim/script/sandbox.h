@@ -6,11 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+#define SANDBOX_CPU_S 10
 
 struct sandbox {
     lua_State *L;
     size_t used_B, limit_B;
     uint64_t instructions_left;
+    clock_t started;
     bool memory_spent, instructions_spent;
 };
 

@@ -47,6 +47,7 @@ static void must(lua_State *L, enum status status, const struct error *error)
 static int p_split(lua_State *L)
 {
     struct builder *b = builder_of(L);
+    luaL_checktype(L, 2, LUA_TNUMBER);
     lua_Integer chunks = luaL_checkinteger(L, 2);
     if (b->was_split || b->plan.length > 0)
         return luaL_error(L, "p:split is called once, before the first operation");
@@ -62,6 +63,7 @@ static int p_loop(lua_State *L)
 {
     struct builder *b = builder_of(L);
     struct error error;
+    luaL_checktype(L, 2, LUA_TNUMBER);
     lua_Integer count = luaL_checkinteger(L, 2);
     luaL_checktype(L, 3, LUA_TFUNCTION);
     if (b->in_step)
@@ -118,8 +120,10 @@ static lua_Integer field_integer(lua_State *L, const char *name, lua_Integer low
 {
     int whole = 1;
     lua_Integer value = fallback;
-    if (lua_getfield(L, 2, name) != LUA_TNIL)
+    int type = lua_getfield(L, 2, name);
+    if (type != LUA_TNIL)
         value = lua_tointegerx(L, -1, &whole);
+    whole = whole && (type == LUA_TNIL || type == LUA_TNUMBER);
     if (!whole || value < low || value > high)
         luaL_error(L, "%s must be a whole number from %I to %I", name, (LUAI_UACINT)low,
                    (LUAI_UACINT)high);
@@ -347,6 +351,23 @@ static int run(lua_State *L)
     return 0;
 }
 
+/* Errors raised deep inside C know no line: give them that of the innermost Lua function. */
+static int add_line(lua_State *L)
+{
+    const char *message = lua_tostring(L, 1);
+    lua_Debug debug;
+    if (!message || strncmp(message, "script:", 7) == 0)
+        return 1;
+    for (int level = 0; lua_getstack(L, level, &debug); level++) {
+        lua_getinfo(L, "l", &debug);
+        if (debug.currentline > 0) {
+            lua_pushfstring(L, "script:%d: %s", debug.currentline, message);
+            return 1;
+        }
+    }
+    return 1;
+}
+
 /* Split "script:12: text" into line and text. */
 static void fill_error(struct error *error, const char *name, const char *message)
 {
@@ -381,10 +402,11 @@ enum status script_plan(const struct script_job *job, struct plan *ret_plan, str
     plan_init(&builder.plan, job->ranks);
     builder.plan.root = job->root;
     name_plan(&builder.plan, job->name);
+    lua_pushcfunction(sandbox.L, add_line);
     lua_pushcfunction(sandbox.L, run);
     lua_pushlightuserdata(sandbox.L, &builder);
     enum status status = STATUS_OK;
-    int result = lua_pcall(sandbox.L, 1, 0, 0);
+    int result = lua_pcall(sandbox.L, 1, 0, 1);
     if (result != LUA_OK) {
         const char *message = lua_tostring(sandbox.L, -1);
         char memory[96];

@@ -12,7 +12,7 @@
 #define SCRIPT_MEMORY_B     ((size_t)64 << 20)
 #define SCRIPT_INSTRUCTIONS ((uint64_t)100 * 1000 * 1000)
 #define SCRIPT_MAX_OPS      65536u
-#define SCRIPT_MAX_EDGES    (1u << 24)
+#define SCRIPT_MAX_EDGES    (1u << 22)
 
 struct script_job {
     const char *name; /* for messages: the path */
