@@ -27,7 +27,7 @@ static int list_mechanisms(void)
 static int list_models(void)
 {
     for (size_t i = 0; i < model_registry_count; i++)
-        printf("%-10s %s\n           %s\n           source: %s\n", model_registry[i].name,
+        printf("%-12s %s\n             %s\n             source: %s\n", model_registry[i].name,
                model_registry[i].summary, model_registry[i].equation, model_registry[i].source);
     return EXIT_FINE;
 }

@@ -82,7 +82,7 @@ static int verify_one(const char *path, const struct verify_options *options, ui
     struct plan plan;
     struct verdict verdict;
     struct error error;
-    if (cli_plan(path, ranks, (uint32_t)options->gpus, (uint32_t)options->root, &plan, &error))
+    if (cli_plan(path, ranks, (uint32_t)options->gpus, 1, (uint32_t)options->root, &plan, &error))
         return cli_fail(&error);
     int code = EXIT_FINE;
     if (verify_plan(&plan, &verdict, &error)) {

@@ -80,7 +80,7 @@ static enum status load_column(struct experiment *experiment, const char *algori
     if (status)
         return status;
     status = cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.port_count,
-                      scenario->root_rank, plan, error);
+                      machine_rails(machine), scenario->root_rank, plan, error);
     if (!status && plan->collective != scenario->collective) {
         status =
             error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,

@@ -193,8 +193,8 @@ static void print_line(void *owner, const char *line)
     fprintf(stderr, "%s: %s\n", (const char *)owner, line);
 }
 
-enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t root,
-                     struct plan *ret_plan, struct error *error)
+enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t rails,
+                     uint32_t root, struct plan *ret_plan, struct error *error)
 {
     char *text, owner[256];
     size_t length;
@@ -207,6 +207,7 @@ enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, u
                              .length = length,
                              .ranks = ranks,
                              .gpus_per_node = gpus_per_node,
+                             .rails = rails,
                              .root = root,
                              .print = print_line,
                              .owner = owner};

@@ -232,6 +232,7 @@ static void make_device_resources(const struct machine *machine, struct node_typ
                      device->name, " BAR1 writes", "");
         add_resource(node, RESOURCE_BAR, param_get(params, PARAM_GPU_BAR_READ_RATE), 0,
                      device->name, " BAR1 reads", "");
+        add_resource(node, RESOURCE_THREAD, (double)INFINITY, 0, device->name, " flags", "");
         break;
     case DEVICE_CPU:
         add_resource(node, RESOURCE_DRAM, param_get(params, PARAM_CPU_DRAM_RATE), 0, device->name,

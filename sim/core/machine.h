@@ -88,6 +88,7 @@ enum device_resource {
     GPU_CHANNEL = 1,
     GPU_BAR_WRITES = 2,
     GPU_BAR_READS = 3,
+    GPU_FLAGS = 4,
     CPU_DRAM = 0,
     CPU_PEER_WRITES = 1,
     CPU_PEER_READS = 2,

@@ -31,7 +31,7 @@ static enum status over_nvlink(const struct machine *machine, const struct endpo
                                struct route *route, struct error *error)
 {
     snprintf(route->setup, sizeof route->setup, "peer access enabled over NVLink");
-    enum status status = mechanism_post(machine, ends, route, error);
+    enum status status = mechanism_flag(machine, ends, route, error);
     return status ? status
                   : route_nvlink(route, machine, ends->src.device, ends->dst.device, error);
 }
@@ -73,7 +73,7 @@ MECHANISM(p2p)
     if (status || done)
         return status;
     snprintf(route->setup, sizeof route->setup, "peer access enabled, memory mapped");
-    status = mechanism_post(machine, ends, route, error);
+    status = mechanism_flag(machine, ends, route, error);
     return status ? status
                   : route_crossing(route, machine, END_SRC, ends->src.device, ends->dst.device,
                                    TLP_SM_STORE, error);

@@ -73,9 +73,12 @@ enum status mechanism_react(enum outcome outcome, const char *fall_back,
                             struct route *route, bool *ret_done, struct error *error)
 {
     *ret_done = outcome >= OUTCOME_BREAKS;
+    size_t at = 0; /* the verdict that hangs may not be the last that was noted */
+    while (at + 1 < route->verdict_count && route->verdicts[at].outcome < outcome)
+        at++;
     if (outcome == OUTCOME_HANGS)
         return error_set(error, STATUS_FAILED, "the transfer hangs: %s",
-                         route->verdicts[route->verdict_count - 1].sentence);
+                         route->verdicts[at].sentence);
     if (outcome == OUTCOME_BREAKS)
         return mechanism_fall_back(fall_back, machine, ends, route, error);
     return STATUS_OK;
@@ -108,5 +111,12 @@ enum status mechanism_post(const struct machine *machine, const struct endpoints
                            struct route *route, struct error *error)
 {
     return route_stage(route, machine, "post the transfer", PARAM_SOFTWARE_STEP_HANDOFF, END_SRC,
+                       ends->src.device, error);
+}
+
+enum status mechanism_flag(const struct machine *machine, const struct endpoints *ends,
+                           struct route *route, struct error *error)
+{
+    return route_stage(route, machine, "flag the peer", PARAM_SOFTWARE_PEER_HANDOFF, END_SRC,
                        ends->src.device, error);
 }

@@ -59,6 +59,10 @@ enum device_kind mechanism_kind(const struct machine *machine, const struct endp
 enum status mechanism_post(const struct machine *machine, const struct endpoints *ends,
                            struct route *route, struct error *error);
 
+/* The same between two GPUs of a node: they flag each other, no CPU thread takes part. */
+enum status mechanism_flag(const struct machine *machine, const struct endpoints *ends,
+                           struct route *route, struct error *error);
+
 /* GPU to GPU inside a node, the best way: NVLink, else PCIe peer, else through host memory. */
 enum status mechanism_peer(const struct machine *machine, const struct endpoints *ends,
                            struct route *route, struct error *error);

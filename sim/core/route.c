@@ -43,7 +43,11 @@ enum status route_stage(struct route *route, const struct machine *machine, cons
     handoff->param = param;
     handoff->cost_s = param_get(&machine->software, param);
     handoff->end = end;
-    handoff->thread = thread_of(machine, device);
+    /* What GPUs do themselves keeps no CPU thread busy, and each lane does it for itself. */
+    handoff->by_gpu = param == PARAM_SOFTWARE_PEER_HANDOFF || param == PARAM_SOFTWARE_GPU_POST;
+    handoff->thread = handoff->by_gpu
+                          ? (uint16_t)(machine->node.devices[device].resource + GPU_FLAGS)
+                          : thread_of(machine, device);
     handoff->wakes_cpu = param == PARAM_SOFTWARE_COPY_HANDOFF;
     handoff->blocking =
         handoff->wakes_cpu && param_get(&machine->software, PARAM_SOFTWARE_COPY_BLOCKING) > 0;

@@ -61,6 +61,7 @@ struct route_handoff {
     enum route_end end;
     uint16_t thread; /* resource that is busy meanwhile */
     bool blocking;   /* the thread also waits for the stage */
+    bool by_gpu;     /* each lane does it for itself: nobody waits for another */
     bool wakes_cpu;
 };
 

@@ -51,6 +51,7 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
     stage->handoff_ps = engine_ps(handoff->cost_s);
     stage->handoff_category = handoff->param == PARAM_SOFTWARE_STEP_HANDOFF ||
                                       handoff->param == PARAM_SOFTWARE_GPU_POST ||
+                                      handoff->param == PARAM_SOFTWARE_PEER_HANDOFF ||
                                       handoff->param == PARAM_SOFTWARE_STORAGE_SUBMIT
                                   ? CATEGORY_STEP_HANDOFF
                                   : CATEGORY_COPY_HANDOFF;
@@ -60,7 +61,7 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
     timing->uses[timing->use_count++] = (struct timed_use){
         .resource = handoff->thread,
         .end = (uint8_t)handoff->end,
-        .queues = stage->handoff_ps > 0 || handoff->blocking,
+        .queues = !handoff->by_gpu && (stage->handoff_ps > 0 || handoff->blocking),
         .busy_ps = stage->handoff_ps,
     };
     return stage;
@@ -91,6 +92,8 @@ enum status timing_make(const struct route *route, const struct machine *machine
                 add_leg(route, machine, &legs[i], slice_B, timing, stage);
             continue;
         }
+        if (from->leg_count == 0) /* a handoff alone costs its time too */
+            open_stage(timing, handoff);
         for (size_t i = 0; i < from->leg_count; i++) {
             struct timed_stage *stage = open_stage(timing, i == 0 ? handoff : NULL);
             add_leg(route, machine, &legs[i], slice_B, timing, stage);

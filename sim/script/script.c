@@ -253,10 +253,11 @@ static int p_switch_multicast(lua_State *L)
 
 static int p_unknown(lua_State *L)
 {
-    return luaL_error(L,
-                      "p has no \"%s\"; it has ranks, rank, nodes, gpus_per_node, root and the "
-                      "functions split, send, step, loop, switch_reduce, switch_multicast",
-                      luaL_tolstring(L, 2, NULL));
+    return luaL_error(
+        L,
+        "p has no \"%s\"; it has ranks, rank, nodes, gpus_per_node, rails, root and the "
+        "functions split, send, step, loop, switch_reduce, switch_multicast",
+        luaL_tolstring(L, 2, NULL));
 }
 
 static int p_read_only(lua_State *L)
@@ -305,6 +306,7 @@ static void push_p(lua_State *L, struct builder *b)
         {"gpus_per_node", b->job->gpus_per_node},
         {"nodes", b->job->ranks / b->job->gpus_per_node},
         {"root", b->job->root},
+        {"rails", b->job->rails ? b->job->rails : 1},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {

@@ -202,3 +202,139 @@ uint64_t core_random_below(uint64_t *state, uint64_t limit)
 {
     return core_random(state) % limit;
 }
+
+void core_set(struct params *params, enum param_id id, double value)
+{
+    set(params, id, value);
+}
+
+struct params *core_add(struct machine *machine, const char *name, enum device_kind kind)
+{
+    return add_device(machine, name, kind);
+}
+
+struct params *core_join(struct machine *machine, enum link_kind kind, const char *end0,
+                         const char *end1)
+{
+    struct error error;
+    size_t index;
+    assert_ok(machine_add_link(machine, kind, end0, end1, &index, &error), &error);
+    return &machine->node.links[index].params;
+}
+
+struct params *core_device(struct machine *machine, const char *name)
+{
+    int at = machine_find_device(machine, name);
+    if (at < 0)
+        print_error("no device %s\n", name);
+    assert_true(at >= 0);
+    return &machine->node.devices[at].params;
+}
+
+struct params *core_link_of(struct machine *machine, const char *end0, const char *end1)
+{
+    const struct node_type *node = &machine->node;
+    for (size_t i = 0; i < node->link_count; i++)
+        if (strcmp(node->devices[node->links[i].end[0]].name, end0) == 0 &&
+            strcmp(node->devices[node->links[i].end[1]].name, end1) == 0)
+            return &machine->node.links[i].params;
+    print_error("no link %s - %s\n", end0, end1);
+    fail();
+    return NULL;
+}
+
+size_t core_resource(const struct machine *machine, const char *name)
+{
+    for (size_t i = 0; i < machine->node.resource_count; i++)
+        if (strcmp(machine->node.resources[i].name, name) == 0)
+            return i;
+    print_error("no resource \"%s\"\n", name);
+    fail();
+    return 0;
+}
+
+enum status core_route(const struct machine *machine, const char *mechanism, const char *src,
+                       const char *dst, bool same_node, struct route *route, struct error *error)
+{
+    const char *const names[2] = {src, dst};
+    struct endpoint ends[2];
+    for (int i = 0; i < 2; i++) {
+        int at = names[i] ? machine_find_device(machine, names[i]) : 0;
+        assert_true(at >= 0);
+        ends[i] = (struct endpoint){.kind = names[i] ? ENDPOINT_DEVICE : ENDPOINT_SWITCH,
+                                    .device = (uint16_t)at};
+    }
+    assert_non_null(mechanism_find(mechanism));
+    return mechanism_route(
+        mechanism_find(mechanism), machine,
+        &(struct endpoints){.src = ends[0], .dst = ends[1], .same_node = same_node}, route, error);
+}
+
+const struct verdict_item *core_verdict(const struct route *route, enum precondition what)
+{
+    for (size_t i = 0; i < route->verdict_count; i++)
+        if (route->verdicts[i].what == what)
+            return &route->verdicts[i];
+    return NULL;
+}
+
+double core_slowest_Bps(const struct route *route)
+{
+    double slowest = (double)INFINITY;
+    for (size_t i = 0; i < route->leg_count; i++)
+        slowest = fmin(slowest, route->legs[i].rate_Bps);
+    return slowest;
+}
+
+void core_rig(struct machine *ret_machine)
+{
+    static const struct {
+        enum device_kind kind;
+        const char *name, *upper;
+    } devices[] = {
+        {DEVICE_CPU, "cpu0", NULL},          {DEVICE_CPU, "cpu1", NULL},
+        {DEVICE_PCIE_SWITCH, "sw0", "cpu0"}, {DEVICE_PCIE_SWITCH, "sw1", "cpu1"},
+        {DEVICE_PCIE_SWITCH, "sw2", "cpu1"}, {DEVICE_GPU, "gpu0", "sw0"},
+        {DEVICE_GPU, "gpu1", "sw0"},         {DEVICE_GPU, "gpu2", "sw1"},
+        {DEVICE_GPU, "gpu3", "sw2"},         {DEVICE_NIC, "nic0", "sw0"},
+        {DEVICE_NIC, "nic1", "sw1"},         {DEVICE_NVME, "nvme0", "sw0"},
+        {DEVICE_NVME, "nvme1", "sw1"},
+    };
+    struct machine *m = ret_machine;
+    machine_init(m);
+    m->node_count = 2;
+    set(&m->state, PARAM_STATE_GDR_LEVEL, PATH_SYS);
+    set(&m->state, PARAM_STATE_P2P_LEVEL, PATH_SYS);
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        struct params *params = add_device(m, devices[i].name, devices[i].kind);
+        if (devices[i].kind == DEVICE_NIC) {
+            set(params, PARAM_NIC_RATE, 25e9);
+            set(params, PARAM_NIC_EFFICIENCY, 1);
+        }
+        if (devices[i].upper)
+            core_join(m, LINK_PCIE, devices[i].upper, devices[i].name);
+    }
+    core_join(m, LINK_SOCKET, "cpu0", "cpu1");
+}
+
+void core_finish(struct machine *machine)
+{
+    struct error error;
+    assert_ok(machine_finish(machine, &error), &error);
+}
+
+void core_change(struct machine *machine, const struct core_change *change)
+{
+    if (change->end1)
+        set(core_link_of(machine, change->name, change->end1), change->id, change->value);
+    else if (change->name)
+        set(core_device(machine, change->name), change->id, change->value);
+    else if (param_info(change->id)->kind == KIND_STATE)
+        set(&machine->state, change->id, change->value);
+    else if (param_info(change->id)->kind == KIND_SOFTWARE)
+        set(&machine->software, change->id, change->value);
+    else if (param_info(change->id)->kind == KIND_ENGINE)
+        set(&machine->engine, change->id, change->value);
+    else
+        set(&machine->fabric, change->id, change->value);
+}

@@ -70,6 +70,48 @@ void core_run(const struct machine *machine, const struct plan *plan, const char
 int64_t core_time(const struct core_spec *spec, const struct plan *plan, const char *mechanism,
                   enum accounting accounting, double size_B);
 
+/* ---- machines put together by hand, and their routes ----------------------------------------- */
+
+void core_set(struct params *params, enum param_id id, double value);
+/* The parameters, good until the next device or link is added. */
+struct params *core_add(struct machine *machine, const char *name, enum device_kind kind);
+struct params *core_join(struct machine *machine, enum link_kind kind, const char *end0,
+                         const char *end1);
+void core_finish(struct machine *machine);
+struct params *core_device(struct machine *machine, const char *name);
+struct params *core_link_of(struct machine *machine, const char *end0, const char *end1);
+
+/* A resource of a node by its name, "sw0 -> cpu0". */
+size_t core_resource(const struct machine *machine, const char *name);
+
+/* Two nodes of two sockets where nothing stands in the way; not finished, so it can be spoilt:
+ *
+ *   cpu0 - sw0 - gpu0, gpu1, nic0, nvme0
+ *    |
+ *   cpu1 - sw1 - gpu2, nic1, nvme1        gpu0 and nic0, gpu2 and nic1: PIX
+ *      \-- sw2 - gpu3                      gpu3 and nic1: PHB; gpu0 and gpu2: SYS
+ *
+ * All links Gen4 x16 (25.99 GB/s), NICs of 25 GB/s, levels SYS. */
+void core_rig(struct machine *ret_machine);
+
+/* One parameter of a device (name), a link (name, end1) or the machine (neither). */
+struct core_change {
+    enum param_id id;
+    double value;
+    const char *name, *end1;
+};
+void core_change(struct machine *machine, const struct core_change *change);
+
+/* The route between two devices by name; NULL: the switch of the fabric. */
+enum status core_route(const struct machine *machine, const char *mechanism, const char *src,
+                       const char *dst, bool same_node, struct route *route, struct error *error);
+
+/* The verdict on a precondition; NULL: none noted. */
+const struct verdict_item *core_verdict(const struct route *route, enum precondition what);
+
+/* Rate of the slowest leg. */
+double core_slowest_Bps(const struct route *route);
+
 /* Random numbers that are the same everywhere. */
 uint64_t core_random(uint64_t *state);
 /* 0 .. limit - 1 */
