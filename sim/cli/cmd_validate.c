@@ -227,12 +227,13 @@ static int add_rows(struct grid *grid, const char *file, const struct expectatio
             grid_set_real(grid, ERROR, 100 * (value - measured) / measured);
         }
         grid_set_text(grid, WANTED, wanted);
-        grid_set_text(grid, VERDICT, good ? "meets" : "MISSES");
+        bool judged = wanted[0] != '\0';
+        grid_set_text(grid, VERDICT, !judged ? "-" : good ? "meets" : "MISSES");
         if (!item->ratio[0])
             grid_set_text(grid, LIMIT, got[i].limit);
         if (item->note)
             grid_set_text(grid, NOTE, item->note);
-        *met += good;
+        *met += good && judged;
         *missed += !good;
         *unexplained += !good && !item->note;
     }

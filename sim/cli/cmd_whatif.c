@@ -132,8 +132,12 @@ static enum status try_remedy(const struct scenario *scenario, const char *algor
     return status;
 }
 
+/* Changes that gain less are named together, in tables for people. */
+#define NO_GAIN 1.005
+
 static enum status each(const struct scenario *scenario, const char *algorithm,
-                        const struct point *before, struct grid *grid, struct error *error)
+                        const struct point *before, bool people, struct grid *grid,
+                        struct text *idle, struct error *error)
 {
     struct tried tried[64];
     size_t count = 0;
@@ -147,13 +151,20 @@ static enum status each(const struct scenario *scenario, const char *algorithm,
         count += applies;
     }
     qsort(tried, count, sizeof tried[0], by_gain);
+    *idle = (struct text){0};
     for (size_t i = 0; i < count; i++)
-        add_row(grid, tried[i].remedy->name, tried[i].remedy->upgrade ? "upgrade" : "remedy",
-                before, &tried[i].point);
+        if (before->time_us < tried[i].point.time_us * NO_GAIN)
+            text_printf(idle, "%s%s",
+                        idle->length ? "; " : "without effect here: ", tried[i].remedy->name);
+    for (size_t i = 0; i < count; i++)
+        if (!people || before->time_us >= tried[i].point.time_us * NO_GAIN)
+            add_row(grid, tried[i].remedy->name, tried[i].remedy->upgrade ? "upgrade" : "remedy",
+                    before, &tried[i].point);
     return STATUS_OK;
 }
 
-static int write_out(const struct options *options, const struct grid *grid)
+static int write_out(const struct options *options, const struct grid *grid,
+                     const struct text *idle)
 {
     struct text text = {0};
     struct error error;
@@ -161,6 +172,8 @@ static int write_out(const struct options *options, const struct grid *grid)
     enum status status = strcmp(format, "csv") == 0    ? grid_write_csv(grid, &text, &error)
                          : strcmp(format, "json") == 0 ? grid_write_json(grid, &text, &error)
                                                        : grid_write_table(grid, &text, &error);
+    if (strcmp(format, "table") == 0 && idle->length)
+        text_printf(&text, "%s\n", idle->data);
     int code = status ? cli_fail(&error) : cli_write(options, &text);
     text_free(&text);
     return code;
@@ -172,6 +185,7 @@ int cmd_whatif(int argc, char **argv)
     struct options as_is;
     struct scenario before, after;
     struct point first, second;
+    struct text idle = {0};
     struct error error;
     const struct argp argp = {.options = option_table,
                               .parser = parse,
@@ -197,7 +211,8 @@ int cmd_whatif(int argc, char **argv)
         code = cli_fail(&error);
     } else if (options.each) {
         add_row(grid, "as it is", "", &first, &first);
-        if (each(&before, options.shared.algorithm, &first, grid, &error))
+        bool people = !options.shared.format || strcmp(options.shared.format, "table") == 0;
+        if (each(&before, options.shared.algorithm, &first, people, grid, &idle, &error))
             code = cli_fail(&error);
     } else {
         add_row(grid, "before", "", &first, &first);
@@ -211,7 +226,8 @@ int cmd_whatif(int argc, char **argv)
         }
     }
     if (!code)
-        code = write_out(&options.shared, grid);
+        code = write_out(&options.shared, grid, &idle);
+    text_free(&idle);
     grid_free(grid);
     scenario_free(&before);
     return code;

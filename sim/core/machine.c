@@ -209,12 +209,12 @@ static void make_nic_resources(const struct machine *machine, struct node_type *
                            param_get(&machine->state, PARAM_STATE_IOMMU_WALK), IOMMU_MAX_LOSS);
     }
     add_resource(node, RESOURCE_NIC, ordered, 0, device->name, " ordered writes", "");
-    add_resource(node, RESOURCE_NIC, translated,
-                 machine_translates(machine)
-                     ? iommu_dma_s(0, machine_iommu_misses(machine),
-                                   param_get(&machine->state, PARAM_STATE_IOMMU_WALK))
-                     : 0,
-                 device->name, " translated DMA", "");
+    double walk_s = machine_translates(machine)
+                        ? iommu_dma_s(0, machine_iommu_misses(machine),
+                                      param_get(&machine->state, PARAM_STATE_IOMMU_WALK))
+                        : 0;
+    add_resource(node, RESOURCE_NIC, translated, walk_s, device->name, " translated reads", "");
+    add_resource(node, RESOURCE_NIC, translated, walk_s, device->name, " translated writes", "");
 }
 
 static void make_device_resources(const struct machine *machine, struct node_type *node,
@@ -347,7 +347,7 @@ enum status machine_finish(struct machine *machine, struct error *error)
     free(node->resources);
     node->resource_count = 0;
     node->resources =
-        calloc(5 * node->device_count + 3 * node->link_count + 2, sizeof *node->resources);
+        calloc(6 * node->device_count + 3 * node->link_count + 2, sizeof *node->resources);
     if (!node->resources)
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < node->device_count; i++)

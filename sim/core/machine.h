@@ -48,7 +48,7 @@ enum resource_kind {
     RESOURCE_C2C,
     RESOURCE_SOCKET,
     RESOURCE_DRAM,
-    RESOURCE_PEER, /* peer traffic through a root complex */
+    RESOURCE_PEER, /* one peer flow through a root complex: each flow has this for itself */
     RESOURCE_WIRE,
     RESOURCE_UPLINK, /* between a leaf switch and the spine */
     RESOURCE_NIC,    /* inside a NIC: read credits, ordered writes */
@@ -97,7 +97,8 @@ enum device_resource {
     NIC_RX = 1,
     NIC_READ_CREDITS = 2,
     NIC_ORDERED_WRITES = 3,
-    NIC_IOMMU = 4,
+    NIC_TRANSLATED_READS = 4,
+    NIC_TRANSLATED_WRITES = 5,
     NVME_READER = 0,
     NVME_WRITER = 1,
 };

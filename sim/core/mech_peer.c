@@ -49,7 +49,7 @@ static enum outcome check_p2p(const struct machine *machine, const struct endpoi
         enum path_class at = machine_class(machine, &path);
         enum path_class level = (enum path_class)param_get(&machine->state, PARAM_STATE_P2P_LEVEL);
         if (at > level) {
-            route_note(route, PRE_DISTANCE, OUTCOME_BREAKS,
+            route_note(route, PRE_P2P_DISTANCE, OUTCOME_BREAKS,
                        "%s and %s are %s apart, P2P ends at %s",
                        machine->node.devices[ends->src.device].name,
                        machine->node.devices[ends->dst.device].name, path_class_name(at),

@@ -4,7 +4,7 @@
  *
  * Three stages: each | is a handoff between the GPU's driver and the NIC's, so bytes are cut
  * through inside a stage and stored between stages. Two crossings at each host. Inside a node the
- * same with one buffer: GPU -> DRAM | DRAM -> GPU.
+ * same with one buffer, in the memory of the source's socket: GPU -> DRAM | DRAM -> GPU.
  *
  *   pageable  as staged, with a CPU copy between the user's buffer and the pinned one
  *   host      as staged, but SMs store and load (one NCCL channel each), and the handoff is a flag
@@ -21,11 +21,11 @@ struct style {
     bool kernel_copies; /* sockets */
 };
 
-/* Between a GPU and the memory of its socket. */
+/* Between a GPU and a bounce buffer in the memory of a socket. */
 static enum status crossing(const struct machine *machine, struct route *route, enum route_end end,
-                            size_t gpu, bool out, const struct style *style, struct error *error)
+                            size_t gpu, size_t memory, bool out, const struct style *style,
+                            struct error *error)
 {
-    size_t memory = mechanism_memory(machine, gpu);
     size_t from = out ? gpu : memory, to = out ? memory : gpu;
     if (style->sm)
         return route_sm_crossing(route, machine, end, from, to, error);
@@ -72,7 +72,9 @@ static enum status over_network(const struct machine *machine, const struct endp
 static enum status bounce(const struct machine *machine, const struct endpoints *ends,
                           struct route *route, const struct style *style, struct error *error)
 {
-    if (ends->src.kind != ENDPOINT_DEVICE || ends->dst.kind != ENDPOINT_DEVICE)
+    if (ends->src.kind != ENDPOINT_DEVICE || ends->dst.kind != ENDPOINT_DEVICE ||
+        mechanism_kind(machine, &ends->src) == DEVICE_NVME ||
+        mechanism_kind(machine, &ends->dst) == DEVICE_NVME)
         return error_set(error, STATUS_INPUT, "%s moves bytes between GPUs and memory only",
                          route->taken->name);
     size_t src = ends->src.device, dst = ends->dst.device;
@@ -81,7 +83,8 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
     bool network = !ends->same_node;
     enum status status = mechanism_post(machine, ends, route, error);
     if (!status && from_gpu)
-        status = crossing(machine, route, END_SRC, src, true, style, error);
+        status = crossing(machine, route, END_SRC, src, mechanism_memory(machine, src), true, style,
+                          error);
     if (!status && (style->user_copies || (style->kernel_copies && network)))
         status = copy(machine, route, END_SRC, src, error);
     if (!status && network && (from_gpu || style->kernel_copies || style->user_copies))
@@ -95,7 +98,8 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
         status =
             hand_over(machine, route, "in host memory: start the copy", END_DST, dst, style, error);
     if (!status && to_gpu)
-        status = crossing(machine, route, END_DST, dst, false, style, error);
+        status = crossing(machine, route, END_DST, dst,
+                          mechanism_memory(machine, network ? dst : src), false, style, error);
     if (!status && route->leg_count == 0)
         status = copy(machine, route, END_SRC, src, error); /* memory to memory of one node */
     return status;

@@ -10,7 +10,17 @@
 
 #include "sim/core/route.h"
 
+/* Between what a mechanism moves bytes. */
+enum mechanism_span {
+    SPAN_NETWORK, /* GPUs of two nodes */
+    SPAN_PEERS,   /* GPUs of one node */
+    SPAN_MEMORY,  /* memory and a GPU */
+    SPAN_DRIVE,   /* a drive and a GPU */
+    SPAN_SWITCH,  /* a GPU and a switch that reduces */
+};
+
 struct mechanism {
+    enum mechanism_span span;
     const char *name;      /* as scenarios and column headings write it */
     const char *label;     /* as short lists under a table write it */
     const char *title;     /* as sentences write it */

@@ -13,9 +13,13 @@ const struct precondition_info precondition_table[PRE_COUNT] = {
                          "dma-buf"},
     [PRE_BAR1] = {"room in BAR1", "nvidia-smi -q -d MEMORY, section BAR1",
                   "free mappings; enable large BAR in the firmware"},
-    [PRE_DISTANCE] = {"distance within the level", "nvidia-smi topo -m",
-                      "use a NIC nearer to the GPU, or raise NCCL_NET_GDR_LEVEL / NCCL_P2P_LEVEL "
-                      "if the root complex is good at peer traffic"},
+    [PRE_DISTANCE] =
+        {"distance within the level", "nvidia-smi topo -m",
+         "use a NIC nearer to the GPU, or raise NCCL_NET_GDR_LEVEL if the root complex "
+         "is good at peer traffic"},
+    [PRE_P2P_DISTANCE] = {"GPUs near enough to each other", "nvidia-smi topo -m",
+                          "use GPUs below one switch, or raise NCCL_P2P_LEVEL if the root complex "
+                          "is good at peer traffic"},
     [PRE_P2P_DRIVER] = {"peer access allowed by the driver",
                         "nvidia-smi topo -p2p w; cudaDeviceCanAccessPeer",
                         "data-centre GPUs, or a driver that allows it"},

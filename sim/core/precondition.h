@@ -15,6 +15,7 @@ enum precondition {
     PRE_PEER_MODULE,
     PRE_BAR1,
     PRE_DISTANCE,
+    PRE_P2P_DISTANCE,
     PRE_P2P_DRIVER,
     PRE_ROOT_COMPLEX,
     PRE_ROOT_CEILING,

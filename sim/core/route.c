@@ -273,6 +273,8 @@ static bool use_path(struct route *route, struct route_leg *leg, const struct ma
                      const struct path *path, bool reads)
 {
     const struct node_type *node = &machine->node;
+    bool peer = node->devices[path->device[0]].kind != DEVICE_CPU &&
+                node->devices[path->device[path->length]].kind != DEVICE_CPU;
     for (size_t i = 0; i < path->length; i++) {
         const struct link *link = &node->links[path->link[i]];
         if (!add_use(route, leg, machine, leg->end,
@@ -286,7 +288,7 @@ static bool use_path(struct route *route, struct route_leg *leg, const struct ma
             break;
         if (through->kind == DEVICE_PCIE_SWITCH)
             leg->latency_s += param_get(&through->params, PARAM_PCIE_SWITCH_LATENCY);
-        if (through->kind == DEVICE_CPU) {
+        if (through->kind == DEVICE_CPU && peer) {
             leg->latency_s += param_get(&through->params, PARAM_CPU_PEER_LATENCY);
             if (!add_use(route, leg, machine, leg->end,
                          (size_t)through->resource + (reads ? CPU_PEER_READS : CPU_PEER_WRITES)))
@@ -340,7 +342,9 @@ static bool use_nic_limits(struct route *route, struct route_leg *leg,
     bool by_nic = leg->mover == TLP_NIC_READ || leg->mover == TLP_NIC_WRITE;
     bool at_root_too = at_root || source->kind == DEVICE_CPU;
     if (by_nic && at_root_too && machine_translates(machine) &&
-        !add_use(route, leg, machine, leg->end, (size_t)nic->resource + NIC_IOMMU))
+        !add_use(route, leg, machine, leg->end,
+                 (size_t)nic->resource +
+                     (nic == target ? NIC_TRANSLATED_READS : NIC_TRANSLATED_WRITES)))
         return false;
     if (leg->mover == TLP_NIC_READ && source->kind == DEVICE_GPU)
         return add_use(route, leg, machine, leg->end, (size_t)target->resource + NIC_READ_CREDITS);

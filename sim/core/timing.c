@@ -33,7 +33,8 @@ static void add_leg(const struct route *route, const struct machine *machine,
         timing->uses[timing->use_count++] = (struct timed_use){
             .resource = use->resource,
             .end = (uint8_t)use->end,
-            .queues = busy > 0 && resource->kind != RESOURCE_CHANNEL,
+            .queues =
+                busy > 0 && resource->kind != RESOURCE_CHANNEL && resource->kind != RESOURCE_PEER,
             .offset_ps = stage->handoff_ps,
             .busy_ps = busy,
         };

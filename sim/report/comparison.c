@@ -72,6 +72,8 @@ void comparison_write_serial(struct text *text, const struct results *results)
     size_t last = results->size_count - 1;
     double size_MB = results->sizes_B[last] / 1e6;
     write_table(text, results);
+    if (results->columns[0].plan->collective != COLLECTIVE_ALLREDUCE)
+        return;
     text_printf(text, "\nRing-equivalent busbw at ");
     results_print_MB(text, results->sizes_B[last]);
     text_printf(text, " MB:");
@@ -134,6 +136,11 @@ void comparison_write_beside(struct text *text, const struct results *serial,
                              const struct results *pipelined)
 {
     size_t last = serial->size_count - 1;
+    if (serial->columns[0].plan->collective != COLLECTIVE_ALLREDUCE) {
+        text_printf(text, "\nPipelined:\n");
+        comparison_write_pipelined(text, pipelined);
+        return;
+    }
     text_printf(text, "\nBeside it, from the same runs, with every byte counted:\n");
     write_busbw(text, serial);
     text_printf(text, "(above, 1024 MB count as 1 GB)\nall PCIe bytes per byte all-reduced:");

@@ -249,7 +249,12 @@ static void write_resources(struct text *text, const struct explain_cell *cell,
         const struct resource *what = &cell->machine->node.resources[i];
         if (resource->busy_ps == 0 && (what->kind == RESOURCE_NIC || !(resource->bytes > 0)))
             continue;
-        if (cell->machine->node.resources[i].kind == RESOURCE_THREAD) {
+        if (what->kind == RESOURCE_CHANNEL || what->kind == RESOURCE_PEER) {
+            text_printf(text, "    %-30s %20.15g B  %6.3f B/B  each flow has its own\n", what->name,
+                        resource->bytes, message > 0 ? resource->bytes / message : 0);
+            continue;
+        }
+        if (what->kind == RESOURCE_THREAD) {
             text_printf(text, "    %-30s %32s  busy %5.1f %% at the busiest node\n",
                         cell->machine->node.resources[i].name, "",
                         100.0 * (double)resource->busy_most_ps / (double)ledger->total_ps);

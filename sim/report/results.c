@@ -16,7 +16,10 @@ double results_busbw_Bps(const struct results *results, size_t size, size_t colu
 
 static double per_byte(const struct results *results, size_t size, size_t column, double bytes)
 {
-    double all = results->sizes_B[size] * results->columns[column].plan->ranks;
+    const struct plan *plan = results->columns[column].plan;
+    /* Of a job of transfers the size is the whole, not a rank's. */
+    double all =
+        results->sizes_B[size] * (plan->collective == COLLECTIVE_TRANSFERS ? 1 : plan->ranks);
     return all > 0 ? bytes / all : 0;
 }
 
