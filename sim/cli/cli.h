@@ -44,8 +44,8 @@ int cli_load(const struct options *options, struct scenario *ret_scenario);
 int cli_write(const struct options *options, const struct text *text);
 
 /* The plan of a script for so many ranks; messages of print() go to stderr. */
-enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t root,
-                     struct plan *ret_plan, struct error *error);
+enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t rails,
+                     uint32_t root, struct plan *ret_plan, struct error *error);
 
 /* A page of the field guide; see guide.c. Prints what is wrong with it and returns the exit code.
  */
@@ -80,5 +80,6 @@ int cmd_check(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 
 #endif

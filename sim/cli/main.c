@@ -16,6 +16,7 @@ static const struct {
     {"check", cmd_check, "say which path each transfer takes, why, and what mends it"},
     {"whatif", cmd_whatif, "before and after a change; --each tries every remedy and ranks them"},
     {"validate", cmd_validate, "compare predictions with published measurements"},
+    {"import", cmd_import, "read NCCL XML, topo -m, lspci or gdprobe facts into a scenario"},
     {"list", cmd_list, "list mechanisms, models, parameters or algorithms"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

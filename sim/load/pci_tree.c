@@ -86,9 +86,10 @@ void pci_tree_by_buses(struct pci_tree *tree, struct topology *topology, struct 
     for (size_t i = 0; i < tree->count; i++) {
         struct pci_function *function = &tree->functions[i];
         if (is_bridge(function) && function->secondary < 0)
-            topology_note(topology, TOPOLOGY_ASSUMED, -1, function->mark,
-                          "bus numbers of a bridge are not in the input (lspci -vvv has them): what "
-                          "is below it is put at the CPU");
+            topology_note(
+                topology, TOPOLOGY_ASSUMED, -1, function->mark,
+                "bus numbers of a bridge are not in the input (lspci -vvv has them): what "
+                "is below it is put at the CPU");
         for (size_t j = 0; j < tree->count; j++) {
             const struct pci_function *bridge = &tree->functions[j];
             if (i == j || !is_bridge(bridge) || bridge->secondary <= 0 ||
@@ -194,8 +195,8 @@ static int place(struct builder *builder, int at, int numa)
     enum pci_port port = port_of(builder->tree, at);
     if (above < 0 || port == PCI_PORT_ROOT || port == PCI_PORT_DOWN)
         return bridge->placed = above;
-    int sw = topology_add(builder->topology, DEVICE_PCIE_SWITCH, above, bridge->mark,
-                          builder->diag);
+    int sw =
+        topology_add(builder->topology, DEVICE_PCIE_SWITCH, above, bridge->mark, builder->diag);
     if (sw < 0)
         return -1;
     struct topology_device *device = &builder->topology->devices[sw];
@@ -214,6 +215,22 @@ static int sibling(const struct pci_tree *tree, size_t at)
             tree->functions[i].key >> 3 == tree->functions[at].key >> 3)
             return tree->functions[i].device;
     return -1;
+}
+
+/* Compute capability of the GPUs with NVLink, by the names of chips and cards; 0: not known. */
+static int sm_of_name(const char *name)
+{
+    static const struct {
+        const char *word;
+        int sm;
+    } rows[] = {{"GP100", 60}, {"P100", 60},  {"GV100", 70}, {"V100", 70},   {"GA100", 80},
+                {"A100", 80},  {"A800", 80},  {"GA102", 86}, {"GH100", 90},  {"H100", 90},
+                {"H200", 90},  {"H800", 90},  {"GH200", 90}, {"GB100", 100}, {"B100", 100},
+                {"B200", 100}, {"GB200", 100}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(name, rows[i].word))
+            return rows[i].sm;
+    return 0;
 }
 
 static void add_endpoint(struct builder *builder, size_t at, enum device_kind kind)
@@ -241,6 +258,7 @@ static void add_endpoint(struct builder *builder, size_t at, enum device_kind ki
     device->up = link_above(builder, (int)at);
     device->mrrs_B = function->mrrs_B;
     device->relaxed = function->relaxed;
+    device->sm = kind == DEVICE_GPU ? sm_of_name(function->label) : 0;
     function->device = index;
     if (numa < 0)
         topology_note(topology, TOPOLOGY_ASSUMED, index, function->mark,

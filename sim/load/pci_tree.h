@@ -18,19 +18,19 @@ enum pci_port { PCI_PORT_UNKNOWN, PCI_PORT_ROOT, PCI_PORT_UP, PCI_PORT_DOWN };
 struct pci_function {
     char busid[TOPOLOGY_BUSID];
     uint64_t key;
-    int class_code; /* 0x0604; -1: not known */
+    int class_code;  /* 0x0604; -1: not known */
     bool is_virtual; /* a virtual function (SR-IOV) */
     enum pci_port port;
-    int parent;    /* place in the list; -1: none */
-    int secondary; /* bus below a bridge; -1: not known */
+    int parent;                /* place in the list; -1: none */
+    int secondary;             /* bus below a bridge; -1: not known */
     struct topology_link link; /* gen_max, width_max: of this end alone; acs: of this port */
     uint32_t mrrs_B;
     int relaxed, numa;
     char label[TOPOLOGY_LABEL];
     struct mark mark;
-    int device;    /* of the topology; -1: none. By pci_tree_build() */
-    int placed;    /* private: what devices below it hang on; -1: not yet */
-    bool used;     /* private */
+    int device; /* of the topology; -1: none. By pci_tree_build() */
+    int placed; /* private: what devices below it hang on; -1: not yet */
+    bool used;  /* private */
 };
 
 struct pci_tree {

@@ -58,8 +58,8 @@ struct topology_pair *topology_pair(struct topology *topology, enum link_kind ki
         return NULL;
     }
     struct topology_pair *pair = &topology->pairs[topology->pair_count++];
-    *pair = (struct topology_pair){
-        .kind = kind, .end = {(uint16_t)end0, (uint16_t)end1}, .mark = mark};
+    *pair =
+        (struct topology_pair){.kind = kind, .end = {(uint16_t)end0, (uint16_t)end1}, .mark = mark};
     return pair;
 }
 
@@ -147,6 +147,18 @@ int topology_gen(const char *text)
             return (int)i + 1;
     }
     return 0;
+}
+
+const char *topology_acs(int bits, char text[TOPOLOGY_ACS])
+{
+    const char *const *words = param_words(PARAM_PCIE_ACS);
+    size_t used = 0;
+    memcpy(text, "none", sizeof "none");
+    for (size_t i = 0; words[i]; i++)
+        if ((unsigned)bits >> i & 1u)
+            used += (size_t)snprintf(text + used, TOPOLOGY_ACS - used, "%s%s", used ? "+" : "",
+                                     words[i]);
+    return text;
 }
 
 /* ---- looking up ----------------------------------------------------------------------------- */
@@ -242,19 +254,21 @@ static int counterpart(const struct topology *base, const struct topology *extra
         bool blind = !other->busid[0] || !device->busid[0];
         if (other->kind != device->kind)
             continue;
-        if (device->kind == DEVICE_CPU ? other->numa == device->numa
+        bool only = (other->numa < 0 || device->numa < 0) &&
+                    topology_count(base, DEVICE_CPU) == 1 && topology_count(extra, DEVICE_CPU) == 1;
+        if (device->kind == DEVICE_CPU ? only || other->numa == device->numa
                                        : device->kind == DEVICE_NIC && blind && device->label[0] &&
                                              strcmp(other->label, device->label) == 0)
             return (int)i;
     }
-    if (device->kind != DEVICE_GPU || topology_count(base, DEVICE_GPU) !=
-                                          topology_count(extra, DEVICE_GPU))
+    if (device->kind != DEVICE_GPU ||
+        topology_count(base, DEVICE_GPU) != topology_count(extra, DEVICE_GPU))
         return -1;
     size_t place = 0;
     for (size_t i = 0; i < from; i++)
         place += extra->devices[i].kind == DEVICE_GPU;
     int at = topology_nth(base, DEVICE_GPU, place);
-    return base->devices[at].busid[0] && device->busid[0] ? -1 : at;
+    return at < 0 || (base->devices[at].busid[0] && device->busid[0]) ? -1 : at;
 }
 
 #define FILL(field, unknown)                                                                       \
@@ -272,6 +286,7 @@ static void fill_device(struct topology_device *to, const struct topology_device
     FILL(up.mps_B, 0);
     FILL(up.acs, -1);
     FILL(gdr, -1);
+    FILL(numa, -1);
     FILL(order, -1);
     FILL(sm, 0);
     FILL(relaxed, -1);
@@ -328,9 +343,11 @@ void topology_merge(struct topology *base, const struct topology *extra, struct 
         else if (from->kind == DEVICE_NVSWITCH)
             same[i] = topology_add(base, DEVICE_NVSWITCH, -1, from->mark, diag);
         else if (from->kind != DEVICE_CPU && from->kind != DEVICE_PCIE_SWITCH)
-            topology_note(base, TOPOLOGY_FOUND, -1, from->mark,
-                          "the %s %s of this file is not in the first file and was left out",
-                          device_kind_name(from->kind), from->busid[0] ? from->busid : from->label);
+            topology_note(
+                base, TOPOLOGY_FOUND, -1, from->mark,
+                "some %ss of this file have no bus id or name that the first file knows, and "
+                "were left out",
+                device_kind_name(from->kind));
     }
     for (size_t i = 0; i < extra->pair_count; i++) {
         const struct topology_pair *from = &extra->pairs[i];
@@ -338,8 +355,7 @@ void topology_merge(struct topology *base, const struct topology *extra, struct 
         if (end0 < 0 || end1 < 0 || end0 == end1 || from->kind == LINK_PCIE ||
             (from->kind == LINK_NVLINK && !take_nvlinks))
             continue;
-        struct topology_pair *to =
-            topology_pair(base, from->kind, end0, end1, from->mark, diag);
+        struct topology_pair *to = topology_pair(base, from->kind, end0, end1, from->mark, diag);
         if (!to)
             return;
         FILL(count, 0);
@@ -349,6 +365,9 @@ void topology_merge(struct topology *base, const struct topology *extra, struct 
         }
     }
     fill_state(&base->state, &extra->state);
+    base->silent_nvlinks = base->silent_nvlinks && extra->silent_nvlinks;
+    if (take_nvlinks)
+        base->maybe_nvswitch = extra->maybe_nvswitch;
     for (size_t i = 0; i < extra->note_count; i++) {
         const struct topology_note *note = &extra->notes[i];
         bool about_some = false;

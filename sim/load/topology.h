@@ -27,6 +27,7 @@ enum {
     TOPOLOGY_NOTES = 200,
     TOPOLOGY_BUSID = 20,
     TOPOLOGY_LABEL = 48,
+    TOPOLOGY_ACS = 32,
 };
 
 /* The PCIe link from a device up to its parent. */
@@ -34,8 +35,8 @@ struct topology_link {
     int gen, width;         /* as trained; 0: not known */
     int gen_max, width_max; /* what both ends can do; 0: not known */
     uint32_t mps_B;         /* 0: not known */
-    int acs;                /* bits of the port at the upper end, as PARAM_PCIE_ACS; -1: not known */
-    bool no_port;           /* the device is part of the root complex: no port, no ACS */
+    int acs;      /* bits of the port at the upper end, as PARAM_PCIE_ACS; -1: not known */
+    bool no_port; /* the device is part of the root complex: no port, no ACS */
 };
 
 /* What is published about a CPU's root complex; NAN: not known. */
@@ -56,24 +57,24 @@ struct topology_device {
     int numa;                   /* -1: not known */
     int gdr;                    /* GPU, NIC: the input says it can (1) or cannot (0); -1: silent */
     struct mark mark;
-    char name[16]; /* by topology_settle() */
+    char name[24]; /* by topology_settle() */
 
-    int sm;                                 /* GPU: compute capability, 90; 0: not known */
-    double memory_B, bar1_B, bar1_used_B;   /* GPU; negative: not known */
-    double rate_Bps;                        /* NIC; 0: not known */
-    int relaxed;                            /* NIC: relaxed ordering on; -1: not known */
-    uint32_t mrrs_B;                        /* NIC; 0: not known */
-    int family, model;                      /* CPU; 0: not known */
+    int sm;                                /* GPU: compute capability, 90; 0: not known */
+    double memory_B, bar1_B, bar1_used_B;  /* GPU; negative: not known */
+    double rate_Bps;                       /* NIC; 0: not known */
+    int relaxed;                           /* NIC: relaxed ordering on; -1: not known */
+    uint32_t mrrs_B;                       /* NIC; 0: not known */
+    int family, model;                     /* CPU; 0: not known */
     char arch[16], vendor[TOPOLOGY_LABEL]; /* CPU */
-    struct topology_limits limits;          /* CPU; by topology_settle() */
+    struct topology_limits limits;         /* CPU; by topology_settle() */
 };
 
 /* A link that is not part of the PCIe tree. */
 struct topology_pair {
     enum link_kind kind; /* LINK_PCIE: between two switches */
     uint16_t end[2];
-    unsigned count;  /* NVLink lanes; 0: not known */
-    double rate_Bps; /* one direction; 0: not known */
+    unsigned count;     /* NVLink lanes; 0: not known */
+    double rate_Bps;    /* one direction; 0: not known */
     const char *source; /* static text, or NULL */
     struct mark mark;
 };
@@ -104,6 +105,9 @@ struct topology {
     struct topology_pair pairs[TOPOLOGY_PAIRS];
     size_t pair_count;
     struct topology_state state;
+    bool silent_nvlinks; /* the format does not show NVLinks */
+    bool fitted_tree;    /* the PCIe tree is one that fits, not one that was seen */
+    bool maybe_nvswitch; /* NVLinks between two GPUs that may lead through a switch */
     struct topology_note notes[TOPOLOGY_NOTES];
     size_t note_count, note_lost;
     bool nomem;
@@ -129,12 +133,16 @@ bool topology_parse_busid(const char *text, uint64_t *ret_key);
 /* Copy at most size-1 bytes, with '?' for whatever a comment in YAML may not hold. */
 void topology_clean(char *to, size_t size, const char *from);
 
+/* ACS bits as a scenario writes them: "SV+RR", "none". Returns `text`. */
+const char *topology_acs(int bits, char text[TOPOLOGY_ACS]);
+
 /* -1 if there is none. */
 int topology_find(const struct topology *topology, uint64_t bus_key);
 int topology_nth(const struct topology *topology, enum device_kind kind, size_t n);
 size_t topology_count(const struct topology *topology, enum device_kind kind);
 
-/* The CPU of a NUMA node, made if need be; numa -1 is a node of its own. -1 with a mistake noted. */
+/* The CPU of a NUMA node, made if need be; numa -1 is a node of its own. -1 with a mistake noted.
+ */
 int topology_cpu(struct topology *topology, int numa, struct mark mark, struct diag_list *diag);
 
 /* PCIe generation of "16 GT/s", "16.0 GT/s PCIe", "2.5GT/s"; 0 when the text names none. */

@@ -9,6 +9,13 @@ for target in "$@"; do
     mkdir -p "$corpus"
     case $name in
     fuzz_script) cp lua/*.lua tests/bad-algorithms/*.lua "$corpus" ;;
+    fuzz_import) # the first byte chooses the format
+        for file in tests/data/h200x2/* tests/data/dgx-like-* tests/data/facts.yaml; do
+            for format in 0 1 2 3; do
+                { printf '%b' "\\x0$format"; cat "$file"; } >"$corpus/$format-$(basename "$file")"
+            done
+        done
+        ;;
     *) cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus" ;;
     esac
     # A script may use all its instructions: that is slow, not stuck.
