@@ -26,11 +26,12 @@ static enum status transfers_plan(const struct scenario *scenario, struct plan *
             .kind = PLAN_SEND, .lane = lane, .count = rule_constant(transfer->share)};
         status = plan_add_op(&plan, &op, error);
         if (!status)
-            status = plan_add_edge(&plan,
-                                   (struct plan_edge){transfer->from,
-                                                      transfer->to + (transfer->remote ? ports : 0),
-                                                      chunk},
-                                   error);
+            status = plan_add_edge(
+                &plan,
+                (struct plan_edge){.from = transfer->from,
+                                   .to = transfer->to + (transfer->remote ? ports : 0),
+                                   .chunk = chunk},
+                error);
         chunk += transfer->share;
     }
     plan.chunks = chunk;

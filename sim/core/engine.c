@@ -13,21 +13,6 @@ const char *accounting_name(enum accounting accounting)
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
-/* A switch adds like to like: which chunk must not depend on the rank. */
-static enum status check_switch_ops(const struct plan *plan, struct error *error)
-{
-    for (size_t i = 0; i < plan->op_count; i++) {
-        const struct plan_op *op = &plan->ops[i];
-        if (op->kind == PLAN_SEND || (!op->chunk.uses_rank && !op->count.uses_rank))
-            continue;
-        error_set(error, STATUS_INPUT, "the chunk of a switch operation cannot depend on the rank");
-        if (error)
-            error->line = op->line;
-        return STATUS_INPUT;
-    }
-    return STATUS_OK;
-}
-
 static enum status walk_init(struct walk *walk, const struct engine_job *job, bool fold,
                              struct ledger *ledger, struct error *error)
 {
@@ -196,8 +181,8 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
     error = error ? error : &local;
     const struct plan *plan = job->plan;
     const struct machine *machine = job->routes->machine;
-    enum status status = check_switch_ops(plan, error);
-    if (!status && machine_ranks(machine) != plan->ranks)
+    enum status status = STATUS_OK;
+    if (machine_ranks(machine) != plan->ranks)
         status = error_set(error, STATUS_INPUT, "the plan is for %u ranks, the machine has %u",
                            plan->ranks, machine_ranks(machine));
     if (status)

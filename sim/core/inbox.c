@@ -27,10 +27,11 @@ enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, ui
     memset(mailroom, 0, sizeof *mailroom);
     mailroom->plan = plan;
     mailroom->ranks = ranks;
-    mailroom->inbox = calloc((size_t)ranks + 1, sizeof *mailroom->inbox);
+    mailroom->boxes = ranks + plan->groups;
+    mailroom->inbox = calloc((size_t)mailroom->boxes + 1, sizeof *mailroom->inbox);
     if (!mailroom->inbox)
         return no_memory(error);
-    for (uint32_t i = 0; i <= ranks; i++)
+    for (uint32_t i = 0; i < mailroom->boxes; i++)
         plan_first(plan, &mailroom->inbox[i].horizon);
     return STATUS_OK;
 }
@@ -39,7 +40,7 @@ void mailroom_free(struct mailroom *mailroom)
 {
     if (!mailroom || !mailroom->plan)
         return;
-    for (uint32_t i = 0; mailroom->inbox && i <= mailroom->ranks; i++) {
+    for (uint32_t i = 0; mailroom->inbox && i < mailroom->boxes; i++) {
         for (size_t r = 0; r < mailroom->inbox[i].count; r++)
             free(mailroom->inbox[i].receives[r].missing);
         free(mailroom->inbox[i].receives);
@@ -174,6 +175,14 @@ static struct receive *record(struct mailroom *mailroom, struct inbox *inbox,
     uint32_t op = (uint32_t)(transfer->op - mailroom->plan->ops);
     uint32_t from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from;
     struct receive *receive = find(inbox, step, op, from, transfer->edge);
+    if (receive && (receive->chunk != transfer->into || receive->count != transfer->count)) {
+        error_set(error, STATUS_INPUT,
+                  "step %llu: the members of one group send different chunks to their switch",
+                  (unsigned long long)step + 1);
+        if (error)
+            error->line = transfer->op->line;
+        return NULL;
+    }
     if (receive)
         return receive;
     receive = append(inbox, error);
@@ -183,7 +192,7 @@ static struct receive *record(struct mailroom *mailroom, struct inbox *inbox,
     receive->op = op;
     receive->from = from;
     receive->edge = transfer->edge;
-    receive->chunk = transfer->chunk;
+    receive->chunk = transfer->into;
     receive->count = transfer->count;
     return receive;
 }
@@ -193,7 +202,7 @@ static enum status expect(struct mailroom *mailroom, struct inbox *inbox,
 {
     struct receive *receive = record(mailroom, inbox, transfer, step, error);
     if (!receive)
-        return STATUS_NOMEM;
+        return error ? error->status : STATUS_NOMEM;
     receive->expected = true;
     receive->senders++;
     return STATUS_OK;
@@ -211,12 +220,12 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
     int found = 0;
     if (operation->kind == PLAN_UP) {
         for (uint32_t r = 0;
-             rank == mailroom->ranks && r < mailroom->ranks && !status && found >= 0; r++) {
+             rank >= mailroom->ranks && r < mailroom->ranks && !status && found >= 0; r++) {
             found = plan_transfer(plan, operation, cursor, r, 0, &transfer, error);
-            if (found > 0)
+            if (found > 0 && transfer.group == rank - mailroom->ranks)
                 status = expect(mailroom, inbox, &transfer, cursor->step, error);
         }
-    } else if (rank == mailroom->ranks) {
+    } else if (rank >= mailroom->ranks) {
         return STATUS_OK;
     } else if (operation->kind == PLAN_DOWN) {
         found = plan_transfer(plan, operation, cursor, rank, 0, &transfer, error);
@@ -259,17 +268,17 @@ static enum status look_ahead(struct mailroom *mailroom, uint32_t rank, uint64_t
     return STATUS_OK;
 }
 
-/* The switch adds: a slice is there when every member has sent it. */
-static int arrive_at_switch(struct mailroom *mailroom, struct receive *receive, uint32_t slice,
-                            struct error *error)
+/* The switch adds: a slice is there when every member of its group has sent it. */
+static int arrive_at_switch(struct mailroom *mailroom, uint32_t box, struct receive *receive,
+                            uint32_t slice, struct error *error)
 {
     if (!receive->missing) {
         if (!receive->expected) {
             const uint64_t step = receive->step;
             const uint32_t op = receive->op;
-            if (look_ahead(mailroom, mailroom->ranks, step + 1, error))
+            if (look_ahead(mailroom, box, step + 1, error))
                 return -1;
-            receive = find(&mailroom->inbox[mailroom->ranks], step, op, 0, 0);
+            receive = find(&mailroom->inbox[box], step, op, 0, 0);
         }
         receive->missing = malloc(receive->slices * sizeof *receive->missing);
         if (!receive->missing) {
@@ -290,13 +299,14 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
                     uint32_t slice, uint32_t slices, struct error *error)
 {
     bool to_switch = transfer->to == TRANSFER_SWITCH;
-    struct inbox *inbox = &mailroom->inbox[to_switch ? mailroom->ranks : transfer->to];
+    uint32_t box = to_switch ? mailroom->ranks + transfer->group : transfer->to;
+    struct inbox *inbox = &mailroom->inbox[box];
     struct receive *receive = record(mailroom, inbox, transfer, step, error);
     if (!receive)
         return -1;
     receive->slices = slices;
     if (to_switch)
-        return arrive_at_switch(mailroom, receive, slice, error);
+        return arrive_at_switch(mailroom, box, receive, slice, error);
     receive->arrived++;
     drop_if_done(inbox, receive);
     return 1;

@@ -29,8 +29,9 @@ struct inbox {
 
 struct mailroom {
     const struct plan *plan;
-    uint32_t ranks;      /* that are simulated: all, or the first few that stand for all */
-    struct inbox *inbox; /* ranks + 1 of them; the last is the switch */
+    uint32_t ranks; /* that are simulated: all, or the first few that stand for all */
+    uint32_t boxes; /* ranks, and after them a switch for each group */
+    struct inbox *inbox;
     struct sender_index *index;
     size_t index_count;
 };
@@ -46,7 +47,7 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
                     uint32_t slice, uint32_t slices, struct error *error);
 
 /* Whether slice `slice` of `slices` of what `rank` sends in `cursor`'s step can be read: 1 yes,
- * 0 not yet, -1 error. `rank` = mailroom->ranks is the switch. */
+ * 0 not yet, -1 error. Ranks from mailroom->ranks on are the switches of groups. */
 int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
                    const struct transfer *transfer, uint32_t slice, uint32_t slices,
                    struct error *error);

@@ -83,8 +83,9 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
     bool network = !ends->same_node;
     enum status status = mechanism_post(machine, ends, route, error);
     if (!status && from_gpu)
-        status = crossing(machine, route, END_SRC, src, mechanism_memory(machine, src), true, style,
-                          error);
+        status =
+            crossing(machine, route, END_SRC, src,
+                     mechanism_memory(machine, network || to_gpu ? src : dst), true, style, error);
     if (!status && (style->user_copies || (style->kernel_copies && network)))
         status = copy(machine, route, END_SRC, src, error);
     if (!status && network && (from_gpu || style->kernel_copies || style->user_copies))

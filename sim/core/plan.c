@@ -7,7 +7,8 @@
 static const struct {
     const char *name;
 } collectives[COLLECTIVE_COUNT] = {
-    {"allreduce"}, {"allgather"}, {"reduce_scatter"}, {"broadcast"}, {"reduce"}, {"transfers"},
+    {"allreduce"}, {"allgather"}, {"reduce_scatter"}, {"broadcast"},
+    {"reduce"},    {"alltoall"},  {"sendrecv"},       {"transfers"},
 };
 
 const char *collective_name(enum collective collective)
@@ -31,9 +32,11 @@ double collective_busbw_factor(enum collective collective, uint32_t ranks)
         return 2 * (n - 1) / n;
     case COLLECTIVE_ALLGATHER:
     case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_ALLTOALL:
         return (n - 1) / n;
     case COLLECTIVE_BROADCAST:
     case COLLECTIVE_REDUCE:
+    case COLLECTIVE_SENDRECV:
     case COLLECTIVE_TRANSFERS:
     case COLLECTIVE_COUNT:
         break;
@@ -101,6 +104,7 @@ enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct erro
     plan->program[plan->length - 1].op_count++;
     if (op->lane + 1u > plan->lanes)
         plan->lanes = op->lane + 1u;
+    plan->uses_result = plan->uses_result || op->from_result || op->to_result;
     return STATUS_OK;
 }
 
@@ -160,6 +164,34 @@ static int by_sender(const void *a, const void *b)
     return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
+/* Which switches there are follows from the groups that ranks are in. */
+static enum status count_groups(struct plan *plan, const struct plan_op *op, struct error *error)
+{
+    static const int64_t no_loops[RULE_LOOPS] = {0};
+    if (op->kind == PLAN_SEND)
+        return STATUS_OK;
+    if (op->group.uses_loops) {
+        error_set(error, STATUS_INPUT, "the group of a switch operation cannot depend on a loop");
+        if (error)
+            error->line = op->line;
+        return STATUS_INPUT;
+    }
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        int64_t group = rule_eval(&op->group, rank, no_loops);
+        if (group < 0 || group >= plan->ranks) {
+            error_set(error, STATUS_INPUT, "rank %u: group must be 0 .. %u", rank, plan->ranks - 1);
+            if (error)
+                error->line = op->line;
+            return STATUS_INPUT;
+        }
+        if (group + 1 > plan->groups)
+            plan->groups = (uint32_t)group + 1;
+        if (!op->group.uses_rank)
+            break;
+    }
+    return STATUS_OK;
+}
+
 enum status plan_finish(struct plan *plan, struct error *error)
 {
     uint64_t turns[RULE_LOOPS + 1] = {1};
@@ -183,6 +215,11 @@ enum status plan_finish(struct plan *plan, struct error *error)
         }
         if (turns[depth] > PLAN_MAX_STEPS || plan->steps > PLAN_MAX_STEPS)
             return error_set(error, STATUS_INPUT, "the plan has more than 2^32 steps");
+    }
+    for (size_t i = 0; i < plan->op_count; i++) {
+        enum status status = count_groups(plan, &plan->ops[i], error);
+        if (status)
+            return status;
     }
     for (size_t i = 0; i < plan->edge_count; i++)
         if (plan->edges[i].from >= plan->ranks || plan->edges[i].to >= plan->ranks)
@@ -265,6 +302,7 @@ static int edge_transfer(const struct plan *plan, const struct plan_op *op, uint
         return 0;
     ret->to = edges[low + index].to;
     ret->chunk = edges[low + index].chunk;
+    ret->into = op->has_into ? edges[low + index].into : ret->chunk;
     ret->edge = index;
     return 1;
 }
@@ -286,11 +324,24 @@ int plan_transfer(const struct plan *plan, const struct plan_op *op,
             return nonsense(error, op, cursor, rank, "chunk", chunk, plan->chunks);
         ret->chunk = (uint32_t)chunk;
     }
+    if (!op->edge_count && op->has_into) {
+        int64_t into = rule_eval(&op->into, rank, loops);
+        if (into < 0 || into >= plan->chunks)
+            return nonsense(error, op, cursor, rank, "into", into, plan->chunks);
+        ret->into = (uint32_t)into;
+    } else if (!op->edge_count) {
+        ret->into = ret->chunk;
+    }
     int64_t count = rule_eval(&op->count, rank, loops);
-    if (count < 1 || count > (int64_t)plan->chunks - ret->chunk)
+    uint32_t last = ret->chunk > ret->into ? ret->chunk : ret->into;
+    if (count < 1 || count > (int64_t)plan->chunks - last)
         return nonsense(error, op, cursor, rank, "the last chunk",
-                        count == RULE_UNDEFINED ? count : ret->chunk + count - 1, plan->chunks);
+                        count == RULE_UNDEFINED ? count : last + count - 1, plan->chunks);
     ret->count = (uint32_t)count;
+    ret->chunk += op->from_result ? plan->chunks : 0;
+    ret->into += op->to_result ? plan->chunks : 0;
+    if (op->kind != PLAN_SEND)
+        ret->group = (uint32_t)rule_eval(&op->group, rank, loops);
     if (op->kind == PLAN_UP)
         ret->to = TRANSFER_SWITCH;
     else if (op->kind == PLAN_DOWN)

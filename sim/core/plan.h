@@ -9,6 +9,9 @@
  * for exactly those receives of earlier steps, at its own rank, that overlap the chunks it reads;
  * it does so slice by slice, so that messages flow through. Operations of one rank and lane are
  * issued in program order; different lanes run side by side.
+ *
+ * A rank has two buffers of `chunks` chunks: its message, and a result that only some algorithms
+ * use. A cell is a chunk of either: cells 0 .. chunks-1 are the message, then the result.
  */
 #ifndef GDSIM_CORE_PLAN_H
 #define GDSIM_CORE_PLAN_H
@@ -25,19 +28,23 @@ enum collective {
     COLLECTIVE_REDUCE_SCATTER,
     COLLECTIVE_BROADCAST,
     COLLECTIVE_REDUCE,
+    COLLECTIVE_ALLTOALL,  /* chunks for rank d in block d of the message, from rank s in block s of
+                             the result */
+    COLLECTIVE_SENDRECV,  /* to the next rank, round the ranks */
     COLLECTIVE_TRANSFERS, /* no collective: bytes from here to there */
     COLLECTIVE_COUNT
 };
 
 enum plan_op_kind {
     PLAN_SEND, /* rank to rank */
-    PLAN_UP,   /* every member to the switch, which adds */
-    PLAN_DOWN, /* the switch to every member */
+    PLAN_UP,   /* every member to the switch of its group, which adds */
+    PLAN_DOWN, /* the switch to every member of the group */
 };
 
 /* One hand-written edge of an operation. */
 struct plan_edge {
     uint32_t from, to, chunk;
+    uint32_t into; /* if the operation has_into */
 };
 
 struct plan_op {
@@ -45,11 +52,15 @@ struct plan_op {
     bool reduce; /* the receiver adds; otherwise it overwrites */
     bool conditional;
     uint8_t lane;
-    uint32_t line;                 /* of the script */
-    struct rule where;             /* non-zero: this rank takes part (if conditional) */
-    struct rule to;                /* PLAN_SEND */
-    struct rule chunk;             /* first chunk */
-    struct rule count;             /* consecutive chunks */
+    uint32_t line;     /* of the script */
+    struct rule where; /* non-zero: this rank takes part (if conditional) */
+    struct rule to;    /* PLAN_SEND */
+    struct rule chunk; /* first chunk */
+    struct rule count; /* consecutive chunks */
+    struct rule into;  /* first chunk at the receiver (if has_into; else the same) */
+    struct rule group; /* of a switch operation: which switch */
+    bool has_into;
+    bool from_result, to_result;   /* which buffers */
     size_t first_edge, edge_count; /* edge_count > 0: edges instead of rules to, chunk, where */
 };
 
@@ -71,7 +82,9 @@ struct plan {
     uint32_t ranks, chunks;
     uint32_t root; /* broadcast, reduce */
     uint32_t lanes;
-    uint64_t steps; /* loops unrolled */
+    uint32_t groups;  /* of switch operations; 0 without any */
+    bool uses_result; /* the second buffer */
+    uint64_t steps;   /* loops unrolled */
     struct plan_op *ops;
     size_t op_count;
     struct plan_instruction *program;
@@ -83,9 +96,11 @@ struct plan {
 /* One transfer that a rank makes in one step. */
 struct transfer {
     const struct plan_op *op;
-    uint32_t from, to;     /* to = UINT32_MAX: the switch */
-    uint32_t chunk, count; /* chunks */
-    uint32_t edge;         /* which edge of the op; 0 for rules */
+    uint32_t from, to;    /* to = UINT32_MAX: the switch */
+    uint32_t chunk, into; /* first cell at the sender, and at the receiver */
+    uint32_t count;       /* cells */
+    uint32_t edge;        /* which edge of the op; 0 for rules */
+    uint32_t group;       /* of switch operations */
 };
 
 #define TRANSFER_SWITCH UINT32_MAX

@@ -27,7 +27,8 @@ struct verifier {
     struct verdict *verdict;
     struct error *error;
     struct contributions all;
-    struct cell *cells; /* (ranks + 1) * chunks; the last row is the switch */
+    uint32_t width;     /* cells of a rank: the message, and the result if there is one */
+    struct cell *cells; /* ranks rows of `width`, then one for the switch of each group */
     struct parcel *parcels;
     size_t parcel_count, parcel_capacity;
 };
@@ -37,10 +38,11 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NOMEM, "out of memory");
 }
 
-static struct cell *cell(struct verifier *v, uint32_t rank, uint32_t chunk)
+static struct cell *cell(struct verifier *v, const struct transfer *transfer, uint32_t rank,
+                         uint32_t chunk)
 {
-    uint32_t row = rank == TRANSFER_SWITCH ? v->plan->ranks : rank;
-    return &v->cells[(size_t)row * v->plan->chunks + chunk];
+    uint32_t row = rank == TRANSFER_SWITCH ? v->plan->ranks + transfer->group : rank;
+    return &v->cells[(size_t)row * v->width + chunk];
 }
 
 static const char *who(uint32_t rank, char *buf, size_t size)
@@ -52,18 +54,32 @@ static const char *who(uint32_t rank, char *buf, size_t size)
     return buf;
 }
 
-static void fault(struct verifier *v, uint64_t step, const struct transfer *transfer,
-                  uint32_t chunk, const char *what)
+/* A cell as the script's author knows it: "chunk 3", "chunk 3 of the result". */
+static const char *which(const struct verifier *v, uint32_t cell, char *buf, size_t size)
 {
-    char from[32], to[32];
+    bool result = cell >= v->plan->chunks;
+    snprintf(buf, size, "chunk %u%s", result ? cell - v->plan->chunks : cell,
+             result ? " of the result" : "");
+    return buf;
+}
+
+/* The n-th chunk of the transfer cannot go. */
+static void fault(struct verifier *v, uint64_t step, const struct transfer *transfer, uint32_t n,
+                  const char *what)
+{
+    char from[32], to[32], chunk[48], place[48], into[64] = "";
     v->verdict->correct = false;
     v->verdict->step = step;
     v->verdict->rank = transfer->to;
-    v->verdict->chunk = chunk;
+    v->verdict->chunk = (transfer->chunk + n) % v->plan->chunks;
     v->verdict->line = transfer->op->line;
+    if (transfer->into != transfer->chunk)
+        snprintf(into, sizeof into, " into %s", which(v, transfer->into + n, place, sizeof place));
     snprintf(v->verdict->sentence, sizeof v->verdict->sentence,
-             "In step %llu %s sends chunk %u to %s, but %s.", (unsigned long long)step + 1,
-             who(transfer->from, from, sizeof from), chunk, who(transfer->to, to, sizeof to), what);
+             "In step %llu %s sends %s to %s%s, but %s.", (unsigned long long)step + 1,
+             who(transfer->from, from, sizeof from),
+             which(v, transfer->chunk + n, chunk, sizeof chunk), who(transfer->to, to, sizeof to),
+             into, what);
 }
 
 /* ---- what there is at the start, and must be at the end ------------------------------------- */
@@ -74,21 +90,52 @@ static uint32_t block_owner(const struct plan *plan, uint32_t chunk)
     return (uint32_t)((uint64_t)chunk * plan->ranks / plan->chunks);
 }
 
-static bool starts_with(const struct plan *plan, uint32_t rank, uint32_t chunk)
+/* In an alltoall what counts is not only who sent a chunk but also for whom: contribution
+ * (s * ranks + d) is what rank s has for rank d. */
+static uint32_t exchanged(struct verifier *v, uint32_t source, uint32_t destination)
 {
+    uint32_t id = source * v->plan->ranks + destination;
+    return contribution_range(&v->all, id, id);
+}
+
+static void print_set(const struct verifier *v, uint32_t set, char *buf, size_t size)
+{
+    contribution_print(&v->all, set, buf, size);
+    if (v->plan->collective != COLLECTIVE_ALLTOALL || set == CONTRIBUTION_NONE)
+        return;
+    uint32_t id = contribution_common(&v->all, set, set);
+    snprintf(buf, size, "what rank %u has for rank %u", id / v->plan->ranks, id % v->plan->ranks);
+}
+
+/* What a chunk of the message holds before the first step. The result holds nothing. */
+static uint32_t starts_with(struct verifier *v, uint32_t rank, uint32_t chunk)
+{
+    const struct plan *plan = v->plan;
+    bool own = true;
     switch (plan->collective) {
+    case COLLECTIVE_ALLTOALL:
+        return exchanged(v, rank, block_owner(plan, chunk));
     case COLLECTIVE_ALLGATHER:
-        return block_owner(plan, chunk) == rank;
+        own = block_owner(plan, chunk) == rank;
+        break;
     case COLLECTIVE_BROADCAST:
-        return rank == plan->root;
+        own = rank == plan->root;
+        break;
     case COLLECTIVE_ALLREDUCE:
     case COLLECTIVE_REDUCE_SCATTER:
     case COLLECTIVE_REDUCE:
+    case COLLECTIVE_SENDRECV:
     case COLLECTIVE_TRANSFERS:
     case COLLECTIVE_COUNT:
         break;
     }
-    return true;
+    return own ? contribution_range(&v->all, rank, rank) : CONTRIBUTION_NONE;
+}
+
+/* Where the promise is kept: alltoall and sendrecv have a buffer of their own for it. */
+static bool promises_result(const struct plan *plan)
+{
+    return plan->collective == COLLECTIVE_ALLTOALL || plan->collective == COLLECTIVE_SENDRECV;
 }
 
 /* The set that must be there at the end, or NONE where it does not matter. */
@@ -106,6 +153,12 @@ static uint32_t must_end_with(struct verifier *v, uint32_t rank, uint32_t chunk,
         return contribution_range(&v->all, block_owner(plan, chunk), block_owner(plan, chunk));
     case COLLECTIVE_BROADCAST:
         return contribution_range(&v->all, plan->root, plan->root);
+    case COLLECTIVE_ALLTOALL: /* a rank's own block needs no copy */
+        return block_owner(plan, chunk) == rank ? CONTRIBUTION_NONE
+                                                : exchanged(v, block_owner(plan, chunk), rank);
+    case COLLECTIVE_SENDRECV:
+        return contribution_range(&v->all, (rank + plan->ranks - 1) % plan->ranks,
+                                  (rank + plan->ranks - 1) % plan->ranks);
     case COLLECTIVE_TRANSFERS:
     case COLLECTIVE_COUNT:
         break;
@@ -122,13 +175,14 @@ static bool check_end(struct verifier *v)
     for (uint32_t rank = 0; rank < plan->ranks; rank++)
         for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
             uint32_t want = must_end_with(v, rank, chunk, all);
-            const struct cell *c = cell(v, rank, chunk);
+            uint32_t at = chunk + (promises_result(plan) ? plan->chunks : 0);
+            const struct cell *c = &v->cells[(size_t)rank * v->width + at];
             if (want == CONTRIBUTION_NONE || want == c->set)
                 continue;
             char held[128], wanted[128], last[96] = "it was never written";
-            contribution_print(&v->all, c->set, held, sizeof held);
-            contribution_print(&v->all, want, wanted, sizeof wanted);
-            char writer[32];
+            print_set(v, c->set, held, sizeof held);
+            print_set(v, want, wanted, sizeof wanted);
+            char writer[32], place[48];
             if (c->step != NEVER)
                 snprintf(last, sizeof last, "it was last written in step %llu, by %s",
                          (unsigned long long)c->step + 1, who(c->writer, writer, sizeof writer));
@@ -143,8 +197,8 @@ static bool check_end(struct verifier *v)
             v->verdict->rank = rank;
             v->verdict->chunk = chunk;
             snprintf(v->verdict->sentence, sizeof v->verdict->sentence,
-                     "At the end chunk %u of rank %u %sholds %s and should hold %s; %s.", chunk,
-                     rank, missing, held, wanted, last);
+                     "At the end %s of rank %u %sholds %s and should hold %s; %s.",
+                     which(v, at, place, sizeof place), rank, missing, held, wanted, last);
             return false;
         }
     return true;
@@ -170,28 +224,28 @@ static enum status post(struct verifier *v, const struct transfer *transfer, uin
     v->parcel_count++;
     v->verdict->transfers++;
     for (uint32_t i = 0; i < transfer->count; i++) {
-        parcel->sets[i] = cell(v, transfer->from, transfer->chunk + i)->set;
+        parcel->sets[i] = cell(v, transfer, transfer->from, transfer->chunk + i)->set;
         if (parcel->sets[i] == CONTRIBUTION_NONE && v->verdict->correct) {
             char from[32], what[96];
             snprintf(what, sizeof what, "%s has nothing in it yet",
                      who(transfer->from, from, sizeof from));
-            fault(v, step, transfer, transfer->chunk + i, what);
+            fault(v, step, transfer, i, what);
         }
     }
     return STATUS_OK;
 }
 
-static enum status deliver_chunk(struct verifier *v, const struct transfer *transfer,
-                                 uint32_t chunk, uint32_t set, uint64_t step)
+static enum status deliver_chunk(struct verifier *v, const struct transfer *transfer, uint32_t n,
+                                 uint32_t set, uint64_t step)
 {
-    struct cell *to = cell(v, transfer->to, chunk);
+    struct cell *to = cell(v, transfer, transfer->to, transfer->into + n);
     bool adds = transfer->op->reduce || transfer->to == TRANSFER_SWITCH;
     bool written_now = to->step == step;
     char what[384], held[128], other[32], arriving[128];
     if (written_now && !(adds && to->added)) {
         snprintf(what, sizeof what, "%s writes the same chunk in the same step",
                  who(to->writer, other, sizeof other));
-        fault(v, step, transfer, chunk, what);
+        fault(v, step, transfer, n, what);
         return STATUS_OK;
     }
     if (adds && to->set != CONTRIBUTION_NONE) {
@@ -199,19 +253,19 @@ static enum status deliver_chunk(struct verifier *v, const struct transfer *tran
         if (sum == CONTRIBUTION_FULL)
             return no_memory(v->error);
         if (sum == CONTRIBUTION_TWICE) {
-            contribution_print(&v->all, to->set, held, sizeof held);
-            contribution_print(&v->all, set, arriving, sizeof arriving);
+            print_set(v, to->set, held, sizeof held);
+            print_set(v, set, arriving, sizeof arriving);
             snprintf(what, sizeof what,
                      "what arrives holds %s and %s already holds %s: the contribution of rank %u "
                      "would be counted twice",
                      arriving, who(transfer->to, other, sizeof other), held,
                      contribution_common(&v->all, to->set, set));
-            fault(v, step, transfer, chunk, what);
+            fault(v, step, transfer, n, what);
             return STATUS_OK;
         }
         set = sum;
     } else if (adds && transfer->to != TRANSFER_SWITCH) {
-        fault(v, step, transfer, chunk, "the receiver has nothing to add it to");
+        fault(v, step, transfer, n, "the receiver has nothing to add it to");
         return STATUS_OK;
     }
     *to = (struct cell){.set = set, .writer = transfer->from, .added = adds, .step = step};
@@ -236,13 +290,13 @@ static enum status run_step(struct verifier *v, const struct plan_cursor *cursor
     for (size_t i = 0; i < v->parcel_count && !status; i++)
         for (uint32_t n = 0; n < v->parcels[i].transfer.count && !status && v->verdict->correct;
              n++)
-            status = deliver_chunk(v, &v->parcels[i].transfer, v->parcels[i].transfer.chunk + n,
-                                   v->parcels[i].sets[n], cursor->step);
+            status =
+                deliver_chunk(v, &v->parcels[i].transfer, n, v->parcels[i].sets[n], cursor->step);
     /* What the switch has sent down is gone from it. */
     for (size_t i = 0; i < v->parcel_count; i++) {
         const struct transfer *transfer = &v->parcels[i].transfer;
         for (uint32_t n = 0; transfer->from == TRANSFER_SWITCH && n < transfer->count; n++)
-            cell(v, TRANSFER_SWITCH, transfer->chunk + n)->set = CONTRIBUTION_NONE;
+            cell(v, transfer, TRANSFER_SWITCH, transfer->chunk + n)->set = CONTRIBUTION_NONE;
         free(v->parcels[i].sets);
     }
     v->parcel_count = 0;
@@ -256,13 +310,16 @@ static enum status verifier_init(struct verifier *v, const struct plan *plan,
     v->plan = plan;
     v->verdict = verdict;
     v->error = error;
-    uint64_t cells = ((uint64_t)plan->ranks + 1) * plan->chunks;
+    bool result = plan->uses_result || promises_result(plan);
+    v->width = plan->chunks * (result ? 2 : 1);
+    uint64_t cells = ((uint64_t)plan->ranks + plan->groups) * v->width;
     if (cells > VERIFY_MAX_CELLS)
         return error_set(error, STATUS_INPUT,
                          "%u ranks times %u chunks is too large to be verified", plan->ranks,
                          plan->chunks);
-    bool deals =
-        plan->collective == COLLECTIVE_ALLGATHER || plan->collective == COLLECTIVE_REDUCE_SCATTER;
+    bool deals = plan->collective == COLLECTIVE_ALLGATHER ||
+                 plan->collective == COLLECTIVE_REDUCE_SCATTER ||
+                 plan->collective == COLLECTIVE_ALLTOALL;
     if (deals && plan->chunks % plan->ranks != 0)
         return error_set(error, STATUS_INPUT,
                          "%s gives every rank the same number of chunks, but %u chunks do not "
@@ -271,12 +328,14 @@ static enum status verifier_init(struct verifier *v, const struct plan *plan,
     v->cells = malloc(cells * sizeof *v->cells);
     if (!v->cells || !contributions_init(&v->all))
         return no_memory(error);
-    for (uint32_t rank = 0; rank <= plan->ranks; rank++)
+    for (uint64_t i = 0; i < cells; i++)
+        v->cells[i] = (struct cell){.set = CONTRIBUTION_NONE, .step = NEVER};
+    for (uint32_t rank = 0; rank < plan->ranks; rank++)
         for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
-            bool own = rank < plan->ranks && starts_with(plan, rank, chunk);
-            v->cells[(size_t)rank * plan->chunks + chunk] = (struct cell){
-                .set = own ? contribution_range(&v->all, rank, rank) : CONTRIBUTION_NONE,
-                .step = NEVER};
+            uint32_t set = starts_with(v, rank, chunk);
+            if (set == CONTRIBUTION_FULL)
+                return no_memory(error);
+            v->cells[(size_t)rank * v->width + chunk].set = set;
         }
     return STATUS_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "sim/core/plan.h"
 
-#define VERIFY_MAX_CELLS (1u << 25) /* ranks * chunks */
+#define VERIFY_MAX_CELLS (1u << 25) /* cells of all ranks and switches */
 
 struct verdict {
     bool correct;

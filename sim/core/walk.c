@@ -165,8 +165,10 @@ static void book(struct walk *walk, struct flow *flow, const struct timed_stage 
     }
     if (use->end == END_FABRIC)
         flow->hops++;
-    /* The sender's own resources pace it; what is further on may queue up to the window. */
-    if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
+    /* The sender's own resources pace it, and what a flow has for itself, which has no queue; what
+     * is further on may queue up to the window. */
+    if ((use->end == END_SRC || (!use->queues && use->busy_ps > 0)) &&
+        end - use->offset_ps > flow->next_ps) {
         flow->next_ps = end - use->offset_ps;
         flow->next = cause;
         flow->next.exit = TRACE_PERIOD;
@@ -365,7 +367,8 @@ static enum status issue_all(struct walk *walk, size_t index)
         }
         if (lane->on_the_way >= walk->window)
             return STATUS_OK; /* an arrival will call again */
-        int ready = mailroom_ready(&walk->mailroom, lane->rank, &lane->cursor, &lane->transfer,
+        uint32_t box = lane->rank == walk->ranks ? walk->ranks + lane->transfer.group : lane->rank;
+        int ready = mailroom_ready(&walk->mailroom, box, &lane->cursor, &lane->transfer,
                                    lane->slice, lane->slices, walk->error);
         if (ready <= 0)
             return ready < 0 ? STATUS_INPUT : STATUS_OK;

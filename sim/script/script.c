@@ -131,6 +131,20 @@ static lua_Integer field_integer(lua_State *L, const char *name, lua_Integer low
     return value;
 }
 
+/* Which buffer: "message" (the default) or "result". True for the result. */
+static bool field_buffer(lua_State *L, const char *name)
+{
+    bool result = false;
+    if (lua_getfield(L, 2, name) != LUA_TNIL) {
+        const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+        result = strcmp(word, "result") == 0;
+        if (!result && strcmp(word, "message") != 0)
+            luaL_error(L, "%s is \"message\" or \"result\"", name);
+    }
+    lua_pop(L, 1);
+    return result;
+}
+
 /* Refuse every key that is not in the list; `known` ends with NULL. */
 static void check_keys(lua_State *L, const char *function, const char *const *known)
 {
@@ -159,12 +173,13 @@ static void check_keys(lua_State *L, const char *function, const char *const *kn
 static bool same_kind(const struct plan_op *a, const struct plan_op *b)
 {
     return a->edge_count > 0 && a->kind == b->kind && a->reduce == b->reduce &&
-           a->lane == b->lane && a->count.form == RULE_CONSTANT && b->count.form == RULE_CONSTANT &&
+           a->lane == b->lane && a->from_result == b->from_result && a->to_result == b->to_result &&
+           a->count.form == RULE_CONSTANT && b->count.form == RULE_CONSTANT &&
            a->count.constant == b->count.constant;
 }
 
 /* A send with a given `from` is an edge; edges of one kind in one step share an operation. */
-static void add_edge(lua_State *L, struct builder *b, const struct plan_op *op)
+static void add_edge(lua_State *L, struct builder *b, struct plan_op *op)
 {
     struct error error;
     struct plan_edge edge = {0};
@@ -173,6 +188,8 @@ static void add_edge(lua_State *L, struct builder *b, const struct plan_op *op)
     edge.from = (uint32_t)field_integer(L, "from", 0, last, 0);
     edge.to = (uint32_t)field_integer(L, "to", 0, last, -1);
     edge.chunk = (uint32_t)field_integer(L, "chunk", 0, plan->chunks - 1, 0);
+    edge.into = (uint32_t)field_integer(L, "into", 0, plan->chunks - 1, edge.chunk);
+    op->has_into = true;
     if (op->count.form != RULE_CONSTANT || op->conditional)
         luaL_error(L, "a send with a given `from` takes plain numbers and no `where`");
     if (plan->edge_count >= SCRIPT_MAX_EDGES)
@@ -208,8 +225,8 @@ static void add_operation(lua_State *L, struct plan_op *op, bool given_from)
 
 static int p_send(lua_State *L)
 {
-    static const char *const known[] = {"to",   "chunk", "count", "reduce",
-                                        "from", "where", "lane",  NULL};
+    static const char *const known[] = {"to",   "chunk", "count", "reduce", "from", "where",
+                                        "lane", "into",  "read",  "write",  NULL};
     struct plan_op op = {.kind = PLAN_SEND};
     check_keys(L, "p:send", known);
     if (lua_getfield(L, 2, "to") == LUA_TNIL)
@@ -220,9 +237,12 @@ static int p_send(lua_State *L)
         return luaL_error(L, "reduce is true or false");
     op.reduce = lua_toboolean(L, -1) != 0;
     lua_settop(L, 2);
+    op.from_result = field_buffer(L, "read");
+    op.to_result = field_buffer(L, "write");
     if (!given_from) {
         field_rule(L, "to", 0, &op.to);
         field_rule(L, "chunk", 0, &op.chunk);
+        op.has_into = field_rule(L, "into", 0, &op.into);
     }
     add_operation(L, &op, given_from);
     return 0;
@@ -230,10 +250,11 @@ static int p_send(lua_State *L)
 
 static int switch_operation(lua_State *L, const char *name, enum plan_op_kind kind)
 {
-    static const char *const known[] = {"chunk", "count", "where", "lane", NULL};
+    static const char *const known[] = {"chunk", "count", "where", "lane", "group", NULL};
     struct plan_op op = {.kind = kind};
     check_keys(L, name, known);
     field_rule(L, "chunk", 0, &op.chunk);
+    field_rule(L, "group", 0, &op.group);
     op.to = rule_constant(0);
     add_operation(L, &op, false);
     return 0;

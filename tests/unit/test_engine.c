@@ -585,6 +585,78 @@ static void consecutive_chunks_travel_together(void **state)
     plan_free(&plan);
 }
 
+/* ---- other collectives -------------------------------------------------------------------------
+ */
+
+/* Pairwise on n ranks, one GPU a node, serial: n - 1 steps of S / n each.
+ *   a step of gdr: 1 us + S/n / 25e9 + S/n / 10e9 + S/n / 25e9
+ *   n = 4, S = 4 MB: 3 (1 us + 40 us + 100 us + 40 us) = 543 us */
+static void alltoall_pairwise(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct core_spec spec = {.nodes = 4, .pcie_Bps = 25e9, .nic_Bps = 10e9, .step_s = 1e-6};
+    core_lua_file("lua/alltoall.lua", 4, 1, &plan);
+    assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 4e6), 543000000);
+    plan_free(&plan);
+    core_lua_file("lua/sendrecv.lua", 4, 1, &plan);
+    /* one step of the whole message: 1 us + 160 us + 400 us + 160 us */
+    assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 4e6), 721000000);
+    plan_free(&plan);
+}
+
+/* What arrives in one buffer does not hold up a send from the other: rank 1 passes on its own
+ * chunk 0 at once, but what it got as chunk 0 of the result only when it is there. */
+static void buffers_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    static const char first[] = "collective = 'sendrecv' function plan(p) p:split(2)\n"
+                                "p:send{from = 0, to = 1, chunk = 0, write = 'result'}\n";
+    char text[512];
+    struct plan plan;
+    struct core_spec spec = {.nodes = 3, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    /* S = 2 MB, a chunk of 1 MB: 40 + 100 + 40 us */
+    snprintf(text, sizeof text, "%sp:send{from = 1, to = 2, chunk = 0} end", first);
+    core_script(text, 3, 1, &plan);
+    assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 2e6), 180000000);
+    plan_free(&plan);
+    snprintf(text, sizeof text, "%sp:send{from = 1, to = 2, chunk = 0, read = 'result'} end",
+             first);
+    core_script(text, 3, 1, &plan);
+    assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 2e6), 360000000);
+    plan_free(&plan);
+    /* into = 1: chunk 1 waits for it, chunk 0 does not */
+    snprintf(text, sizeof text, "%s",
+             "collective = 'allreduce' function plan(p) p:split(2)\n"
+             "p:send{from = 0, to = 1, chunk = 0, into = 1}\n"
+             "p:send{from = 1, to = 2, chunk = 1} end");
+    core_script(text, 3, 1, &plan);
+    assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 2e6), 360000000);
+    plan_free(&plan);
+}
+
+/* Two switches add side by side. Ranks 0 and 1 send up chunk 0, ranks 2 and 3 chunk 1; nobody waits
+ * for the other group, though rank 2 first sends its chunk 1 to rank 3 (which adds).
+ *   half the message is 1 MB; up 40 + 100 us, down 100 + 40 us: 280 us
+ *   and before it the send: 40 + 100 + 40 us, which only group 1 waits for: 460 us
+ * Then rank 0 sends chunk 0, which it has at 280 us, to rank 3: 460 us as well. With one switch for
+ * all it would come at 640 us. */
+static void groups_have_a_switch_each(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct core_spec spec = {.nodes = 4, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    core_script("collective = 'allreduce' function plan(p) local r = p.rank p:split(2)\n"
+                "p:send{from = 2, to = 3, chunk = 1, reduce = true}\n"
+                "p:switch_reduce{chunk = r // 2, group = r // 2}\n"
+                "p:switch_multicast{chunk = r // 2, group = r // 2}\n"
+                "p:send{to = 3, chunk = 0, where = eq(r, 0)} end",
+                4, 1, &plan);
+    assert_int_equal(plan.groups, 2);
+    assert_int_equal(core_time(&spec, &plan, "sharp", ACCOUNTING_SERIAL, 2e6), 460000000);
+    plan_free(&plan);
+}
+
 /* ---- what cannot be run ------------------------------------------------------------------------
  */
 
@@ -619,9 +691,14 @@ static void refuses_what_cannot_run(void **state)
                 "function plan(p) p:split(2)\n"
                 "p:switch_reduce{chunk = p.rank} p:switch_multicast{} end",
                 2, 1, &plan);
+    struct routes sharp;
+    assert_ok(routes_init(&sharp, &machine, mechanism_find("sharp"), &error), &error);
+    job.routes = &sharp;
     assert_int_equal(engine_run(&job, &ledger, &error), STATUS_INPUT);
-    assert_non_null(strstr(error.message, "cannot depend on the rank"));
+    assert_non_null(strstr(error.message, "members of one group send different chunks"));
     assert_int_equal(error.line, 3);
+    job.routes = &routes;
+    routes_free(&sharp);
     plan_free(&plan);
 
     /* longer than the clock */
@@ -691,6 +768,9 @@ int main(void)
         cmocka_unit_test(a_queue_holds_up_nobody_else),
         cmocka_unit_test(ledger_says_where_it_went),
         cmocka_unit_test(consecutive_chunks_travel_together),
+        cmocka_unit_test(alltoall_pairwise),
+        cmocka_unit_test(buffers_do_not_wait_for_each_other),
+        cmocka_unit_test(groups_have_a_switch_each),
         cmocka_unit_test(refuses_what_cannot_run),
         cmocka_unit_test(one_rank_takes_no_time),
         cmocka_unit_test(seconds_are_rounded_to_picoseconds),

@@ -242,8 +242,7 @@ static void a_script_needs_its_two_parts(void **state)
     refused_text("", 1, "must say what it does");
     refused_text("function plan(p) end", 1, "must say what it does");
     refused_text("collective = 7 function plan(p) end", 1, "must say what it does");
-    refused_text("collective = 'alltoall' function plan(p) end", 1,
-                 "unknown collective \"alltoall\"");
+    refused_text("collective = 'gossip' function plan(p) end", 1, "unknown collective \"gossip\"");
     refused_text("collective = 'allreduce'", 1, "must have a function plan(p)");
     refused_text("collective = 'allreduce'\nplan = 3", 1, "must have a function plan(p)");
     refused_text("collective = 'allreduce' function plan(p) end", 0, "no operation for 6 ranks");

@@ -183,6 +183,64 @@ static void reduce_by_chain(void **state)
                         chain);
 }
 
+static void alltoall_pairwise(void **state)
+{
+    (void)state;
+    static const char body[] = "p:split(n)\n"
+                               "for i = 1, n - 1 do local d = (r + i) % n\n"
+                               "p:send{to = d, chunk = d, into = r, write = 'result'} end";
+    for (uint32_t n = 2; n <= 33; n++)
+        assert_true(verdict_on("alltoall", body, n, 0).correct);
+    /* two chunks for each */
+    struct verdict v = verdict_on("alltoall",
+                                  "p:split(2 * n) for i = 1, n - 1 do local d = (r + i) % n\n"
+                                  "p:send{to = d, chunk = 2 * d, count = 2, into = 2 * r,\n"
+                                  "write = 'result'} end",
+                                  5, 0);
+    assert_true(v.correct);
+    assert_int_equal(v.transfers, 5 * 4);
+    /* by hand: two ranks */
+    v = verdict_on("alltoall",
+                   "p:split(2) p:step(function()\n"
+                   "p:send{from = 0, to = 1, chunk = 1, into = 0, write = 'result'}\n"
+                   "p:send{from = 1, to = 0, chunk = 0, into = 1, write = 'result'} end)",
+                   2, 0);
+    assert_true(v.correct);
+}
+
+static void sendrecv_round_the_ranks(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 9; n++)
+        assert_true(
+            verdict_on("sendrecv", "p:send{to = (r + 1) % n, write = 'result'}", n, 0).correct);
+    struct verdict v = verdict_on("sendrecv", "p:send{to = (r - 1) % n, write = 'result'}", 4, 0);
+    assert_false(v.correct);
+    assert_string_equal(v.sentence,
+                        "At the end chunk 0 of the result of rank 0 holds rank 1 and should hold "
+                        "rank 3; it was last written in step 1, by rank 1.");
+}
+
+/* Nodes of g GPUs: add up in the node, then a switch for each place in it, then hand round. */
+static void allreduce_by_switches_of_groups(void **state)
+{
+    (void)state;
+    static const uint32_t nodes[] = {1, 2, 3, 5}, gpus[] = {1, 2, 3, 8};
+    for (size_t i = 0; i < 16; i++) {
+        struct plan plan;
+        uint32_t g = gpus[i % 4], n = nodes[i / 4] * g;
+        if (n == 1)
+            continue;
+        core_lua_file("lua/collnet.lua", n, g, &plan);
+        struct verdict v = judge(&plan);
+        assert_true(v.correct);
+        /* in the node g (g - 1) twice, and each rank up and down once */
+        assert_int_equal(v.transfers,
+                         nodes[i / 4] * 2 * g * (g - 1) + (nodes[i / 4] > 1 ? 2 * n : 0));
+        plan_free(&plan);
+    }
+}
+
 /* 1024 ranks and chunks: a million cells, two million transfers. */
 static void a_large_ring(void **state)
 {
@@ -314,6 +372,41 @@ static void two_writers_in_one_step(void **state)
     assert_true(v.correct);
 }
 
+/* On 3 ranks all of it arrives, but by the sender's count instead of the receiver's. */
+static void a_block_in_the_wrong_place(void **state)
+{
+    (void)state;
+    struct verdict v = verdict_on("alltoall",
+                                  "p:split(n) for i = 1, n - 1 do local d = (r + i) % n\n"
+                                  "p:send{to = d, chunk = d, write = 'result'} end",
+                                  3, 0);
+    assert_false(v.correct);
+    /* rank 2's result has both in block 2: from rank 1 in step 1, from rank 0 in step 2 */
+    assert_string_equal(v.sentence,
+                        "At the end chunk 1 of the result of rank 0 holds nothing and should hold "
+                        "what rank 1 has for rank 0; it was never written.");
+    v = verdict_on("alltoall",
+                   "p:split(n) for i = 1, n - 1 do local d = (r + i) % n\n"
+                   "p:send{to = d, chunk = (d + 1) % n, into = r, write = 'result'} end",
+                   3, 0);
+    assert_false(v.correct);
+    assert_string_equal(v.sentence,
+                        "At the end chunk 1 of the result of rank 0 holds what rank 1 has for rank "
+                        "1 and should hold what rank 1 has for rank 0; it was last written in step "
+                        "2, by rank 1.");
+    /* a result nobody has written yet */
+    v = verdict_on("sendrecv", "p:send{to = (r + 1) % n, read = 'result', write = 'result'}", 3, 0);
+    assert_false(v.correct);
+    assert_string_equal(v.sentence, "In step 1 rank 0 sends chunk 0 of the result to rank 1, but "
+                                    "rank 0 has nothing in it yet.");
+    /* another group's switch has not got it */
+    v = verdict_on("allreduce",
+                   "p:switch_reduce{group = r // 2} p:switch_multicast{group = 1 - r // 2}\n"
+                   "p:switch_multicast{group = r // 2}",
+                   4, 0);
+    assert_false(v.correct);
+}
+
 /* A plan for root 0 does not serve root 2. */
 static void the_wrong_root(void **state)
 {
@@ -441,6 +534,10 @@ int main(void)
         cmocka_unit_test(reduce_scatter_by_ring),
         cmocka_unit_test(broadcast_by_chain),
         cmocka_unit_test(reduce_by_chain),
+        cmocka_unit_test(alltoall_pairwise),
+        cmocka_unit_test(sendrecv_round_the_ranks),
+        cmocka_unit_test(allreduce_by_switches_of_groups),
+        cmocka_unit_test(a_block_in_the_wrong_place),
         cmocka_unit_test(a_large_ring),
         cmocka_unit_test(a_missing_contribution),
         cmocka_unit_test(a_contribution_counted_twice),

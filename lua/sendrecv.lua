@@ -1,0 +1,8 @@
+-- Sendrecv: every rank sends its message to the next rank and receives one from the rank before.
+collective = "sendrecv"
+
+function plan(p)
+  if p.ranks > 1 then
+    p:send { to = (p.rank + 1) % p.ranks, write = "result" }
+  end
+end
