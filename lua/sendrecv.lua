@@ -2,7 +2,8 @@
 collective = "sendrecv"
 
 function plan(p)
-  if p.ranks > 1 then
-    p:send { to = (p.rank + 1) % p.ranks, write = "result" }
+  if p.ranks < 2 then
+    error("sendrecv needs at least 2 ranks")
   end
+  p:send { to = (p.rank + 1) % p.ranks, write = "result" }
 end

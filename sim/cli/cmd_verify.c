@@ -1,4 +1,5 @@
 /* cmd_verify.c: gdsim verify: run a script's plan symbolically. */
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,13 @@ static const char doc[] =
     "name the first thing that is wrong.\v"
     "Examples:\n"
     "  gdsim verify ring --ranks 8\n"
-    "  gdsim verify my.lua --ranks 2-33 --gpus-per-node 1\n";
+    "  gdsim verify my.lua --ranks 2-33 --gpus-per-node 1\n"
+    "  gdsim verify --all     every script in lua/, for 1 to 33, 64 and 256 ranks and nodes of\n"
+    "                         1, 2, 4 and 8 GPUs\n";
 
 struct verify_options {
     const char *script;
+    bool all;
     unsigned long first, last, gpus, root;
 };
 
@@ -22,6 +26,7 @@ static const struct argp_option option_table[] = {
     {"ranks", 'n', "N|N-M", 0, "how many ranks, or each number from N to M (default 8)", 0},
     {"gpus-per-node", 'g', "N", 0, "what the script sees as p.gpus_per_node (default 1)", 0},
     {"root", 'r', "RANK", 0, "what the script sees as p.root (default 0)", 0},
+    {"all", 'a', NULL, 0, "every script in lua/, one line each", 0},
     {0},
 };
 
@@ -60,13 +65,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'r':
         options->root = number(state, "--root", arg, NULL);
         return 0;
+    case 'a':
+        options->all = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (options->script)
             argp_error(state, "one script at a time");
         options->script = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!options->script)
+        if (options->all && options->script)
+            argp_error(state, "--all takes no script: it proves all of lua/");
+        if (!options->all && !options->script)
             argp_error(state, "which script?");
         if (options->gpus < 1)
             argp_error(state, "--gpus-per-node must be at least 1");
@@ -74,6 +84,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+static void print_wrong(const struct plan *plan, const char *path, const struct verdict *verdict)
+{
+    printf("WRONG: %s, %s, %u ranks. %s", plan->name, collective_name(plan->collective),
+           plan->ranks, verdict->sentence);
+    if (verdict->line)
+        printf(" (%s:%u)", path, verdict->line);
+    printf("\n");
 }
 
 /* Returns the exit code for one number of ranks. */
@@ -94,14 +113,108 @@ static int verify_one(const char *path, const struct verify_options *options, ui
                collective_name(plan.collective), ranks, (unsigned long long)plan.steps,
                (unsigned long long)verdict.transfers, verdict.sentence);
     } else {
-        printf("WRONG: %s, %s, %u ranks. %s", plan.name, collective_name(plan.collective), ranks,
-               verdict.sentence);
-        if (verdict.line)
-            printf(" (%s:%u)", path, verdict.line);
-        printf("\n");
+        print_wrong(&plan, path, &verdict);
         code = EXIT_RUN_FAILED;
     }
     plan_free(&plan);
+    return code;
+}
+
+/* ---- --all ---------------------------------------------------------------------------------- */
+
+/* What one script came to so far. */
+struct tally {
+    const char *path;
+    char name[64];
+    enum collective collective;
+    unsigned right, refused;
+    char reason[512]; /* of the first refusal */
+    int code;         /* not 0: something is wrong, and was said */
+};
+
+/* One more case. Returns the roots that make sense for the script; 1 for most. */
+static uint32_t verify_case(struct tally *tally, uint32_t ranks, uint32_t gpus, uint32_t root)
+{
+    struct plan plan;
+    struct verdict verdict;
+    struct error error;
+    enum status status = cli_plan(tally->path, ranks, gpus, 1, root, &plan, &error);
+    if (status == STATUS_INPUT) { /* counted: a script may serve powers of two only */
+        if (tally->refused++ == 0)
+            snprintf(tally->reason, sizeof tally->reason, "%s", error.message);
+        return 1;
+    }
+    if (status) {
+        tally->code = cli_fail(&error);
+        return 1;
+    }
+    snprintf(tally->name, sizeof tally->name, "%s", plan.name);
+    tally->collective = plan.collective;
+    if (verify_plan(&plan, &verdict, &error)) {
+        if (!error.file[0])
+            snprintf(error.file, sizeof error.file, "%s", plan.source);
+        tally->code = cli_fail(&error);
+    } else if (verdict.correct) {
+        tally->right++;
+    } else {
+        print_wrong(&plan, tally->path, &verdict);
+        tally->code = EXIT_RUN_FAILED;
+    }
+    bool rooted = plan.collective == COLLECTIVE_BROADCAST || plan.collective == COLLECTIVE_REDUCE;
+    plan_free(&plan);
+    return rooted ? ranks : 1;
+}
+
+/* All sizes of nodes that divide so many ranks; of the roots the first, middle and last. */
+static void verify_ranks(struct tally *tally, uint32_t ranks)
+{
+    for (uint32_t gpus = 1; gpus <= 8; gpus *= 2) {
+        if (ranks % gpus != 0)
+            continue;
+        uint32_t roots = 1;
+        for (uint32_t root = 0; root < roots && !tally->code;) {
+            roots = verify_case(tally, ranks, gpus, root);
+            root = root < roots / 2 ? roots / 2 : root < roots - 1 ? roots - 1 : roots;
+        }
+    }
+}
+
+static int verify_script(const char *path)
+{
+    struct tally tally = {.path = path};
+    for (uint32_t ranks = 1; ranks <= 33 && !tally.code; ranks++)
+        verify_ranks(&tally, ranks);
+    for (uint32_t ranks = 64; ranks <= 256 && !tally.code; ranks *= 4)
+        verify_ranks(&tally, ranks);
+    if (tally.code)
+        return tally.code;
+    if (tally.right == 0) {
+        printf("REFUSED: %s, all %u cases: %s\n", path, tally.refused, tally.reason);
+        return EXIT_BAD_INPUT;
+    }
+    printf("right: %s, %s, %u cases", tally.name, collective_name(tally.collective), tally.right);
+    if (tally.refused)
+        printf("; refused: %u (the first: %s)", tally.refused, tally.reason);
+    printf("\n");
+    return EXIT_FINE;
+}
+
+static int verify_all(const char *root)
+{
+    char pattern[4200];
+    glob_t found = {0};
+    int code = EXIT_FINE;
+    snprintf(pattern, sizeof pattern, "%s/lua/*.lua", root);
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        struct error error;
+        error_set(&error, STATUS_FAILED, "there are no scripts in %s/lua", root);
+        code = cli_fail(&error);
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int one = verify_script(found.gl_pathv[i]);
+        code = one > code ? one : code;
+    }
+    globfree(&found);
     return code;
 }
 
@@ -109,7 +222,7 @@ int cmd_verify(int argc, char **argv)
 {
     struct verify_options options = {.first = 8, .last = 8, .gpus = 1};
     const struct argp argp = {
-        .options = option_table, .parser = parse, .args_doc = "SCRIPT", .doc = doc};
+        .options = option_table, .parser = parse, .args_doc = "SCRIPT\n--all", .doc = doc};
     struct error error;
     char *path;
     argp_err_exit_status = EXIT_BAD_INPUT;
@@ -117,6 +230,8 @@ int cmd_verify(int argc, char **argv)
     const char *root = cli_root();
     if (!root)
         return EXIT_RUN_FAILED;
+    if (options.all)
+        return verify_all(root);
     if (scenario_script_path(NULL, root, options.script, &path, &error))
         return cli_fail(&error);
     int code = EXIT_FINE;
