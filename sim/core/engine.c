@@ -29,6 +29,8 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
     walk->free_flow = UINT32_MAX;
     queue_init(&walk->queue);
     enum status status = mailroom_init(&walk->mailroom, walk->plan, walk->ranks, error);
+    if (!status)
+        status = privates_init(&walk->privates, walk->ranks, error);
     if (status)
         return status;
     uint32_t lanes = walk->plan->lanes;
@@ -62,6 +64,7 @@ static void walk_free(struct walk *walk)
 {
     queue_free(&walk->queue);
     mailroom_free(&walk->mailroom);
+    privates_free(&walk->privates);
     for (size_t i = 0; i < walk->timing_count; i++)
         free(walk->timings[i]);
     free(walk->timings);

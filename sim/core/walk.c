@@ -142,9 +142,27 @@ static enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps
                                .what = index});
 }
 
+/* The owner's own copy of a resource without a queue: a lane's channel, or the requests between two
+ * devices. The other device is the NIC of a flow through the network, else the other rank's GPU.
+ * NULL: out of memory. */
+static struct private_use *private_use(struct walk *walk, const struct flow *flow,
+                                       const struct timed_use *use)
+{
+    const uint32_t ends[2] = {flow->transfer.from, flow->transfer.to};
+    uint32_t here = use->end == END_SRC ? 0 : 1, ports = walk->ports;
+    uint32_t rank = ends[here] == TRANSFER_SWITCH ? ends[1 - here] : ends[here];
+    uint32_t owner = 2u * walk->lanes[flow->lane].number + here; /* out and in are two channels */
+    if (walk->machine->node.resources[use->resource].kind == RESOURCE_PEER) {
+        bool inside = ends[0] / ports == ends[1] / ports;
+        owner = inside ? ends[1 - here] % ports : ports + flow->timing->nic[here];
+    }
+    return private_get(&walk->privates, walk->folded ? rank % ports : rank, (uint32_t)use->resource,
+                       owner, walk->error);
+}
+
 /* Keep a resource busy from `start` on, and note what its becoming free would be caused by. */
 static void book(struct walk *walk, struct flow *flow, const struct timed_stage *stage, uint16_t at,
-                 int64_t start)
+                 int64_t start, struct private_use *own)
 {
     const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
     size_t resource = resource_index(walk, flow, use);
@@ -159,16 +177,18 @@ static void book(struct walk *walk, struct flow *flow, const struct timed_stage 
         if (walk->trace.on)
             walk->resource_cause[resource] = cause;
     }
+    if (own) {
+        own->free_ps = end;
+        own->cause = cause;
+    }
     if (end > flow->finish_ps) {
         flow->finish_ps = end;
         flow->finish = cause;
     }
     if (use->end == END_FABRIC)
         flow->hops++;
-    /* The sender's own resources pace it, and what a flow has for itself, which has no queue; what
-     * is further on may queue up to the window. */
-    if ((use->end == END_SRC || (!use->queues && use->busy_ps > 0)) &&
-        end - use->offset_ps > flow->next_ps) {
+    /* The sender's own resources pace it; what is further on may queue up to the window. */
+    if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
         flow->next_ps = end - use->offset_ps;
         flow->next = cause;
         flow->next.exit = TRACE_PERIOD;
@@ -243,13 +263,20 @@ static enum status flow_advance(struct walk *walk, uint32_t index)
         if (resource == NOWHERE)
             continue;
         int64_t start = head;
-        if (use->queues && walk->free_ps[resource] > start) {
-            start = walk->free_ps[resource];
+        struct private_use *own = NULL;
+        if (!use->queues && use->busy_ps > 0) {
+            own = private_use(walk, flow, use);
+            if (!own)
+                return STATUS_NOMEM;
+        }
+        int64_t free_ps = own ? own->free_ps : use->queues ? walk->free_ps[resource] : 0;
+        if (free_ps > start) {
+            start = free_ps;
             if (walk->trace.on)
-                flow_record(walk, flow, &walk->resource_cause[resource],
+                flow_record(walk, flow, own ? &own->cause : &walk->resource_cause[resource],
                             (uint16_t)(stage->first_use + at));
         }
-        book(walk, flow, stage, at, start);
+        book(walk, flow, stage, at, start, own);
         head = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
         if (head > walk->now && flow->hop < stage->use_count && !stage->blocking)
             return flow_event(walk, index, head);

@@ -10,6 +10,7 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/inbox.h"
+#include "sim/core/private.h"
 #include "sim/core/queue.h"
 #include "sim/core/trace.h"
 
@@ -61,6 +62,7 @@ struct walk {
     size_t lane_count;
     struct flow *flows;
     uint32_t flow_count, flow_capacity, free_flow;
+    struct privates privates;
     int64_t *free_ps; /* by resource, all nodes */
     int64_t *busy_ps;
     uint64_t *chunks; /* that each resource carried, all in chunks */

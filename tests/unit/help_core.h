@@ -57,7 +57,7 @@ void core_lua_file(const char *path, uint32_t ranks, uint32_t gpus_per_node, str
 /* A plan of one step for each row of edges; a row ends with an edge from == to. */
 #define CORE_STEP_END                                                                              \
     {                                                                                              \
-        0, 0, 0                                                                                    \
+        .from = 0, .to = 0                                                                         \
     }
 void core_edges(uint32_t ranks, uint32_t chunks, const struct plan_edge *edges, size_t count,
                 struct plan *ret_plan);

@@ -639,7 +639,7 @@ static void buffers_do_not_wait_for_each_other(void **state)
  * for the other group, though rank 2 first sends its chunk 1 to rank 3 (which adds).
  *   half the message is 1 MB; up 40 + 100 us, down 100 + 40 us: 280 us
  *   and before it the send: 40 + 100 + 40 us, which only group 1 waits for: 460 us
- * Then rank 0 sends chunk 0, which it has at 280 us, to rank 3: 460 us as well. With one switch for
+ * Then rank 0 sends chunk 0, which it has at 280 us, to rank 1: 460 us as well. With one switch for
  * all it would come at 640 us. */
 static void groups_have_a_switch_each(void **state)
 {
@@ -650,7 +650,7 @@ static void groups_have_a_switch_each(void **state)
                 "p:send{from = 2, to = 3, chunk = 1, reduce = true}\n"
                 "p:switch_reduce{chunk = r // 2, group = r // 2}\n"
                 "p:switch_multicast{chunk = r // 2, group = r // 2}\n"
-                "p:send{to = 3, chunk = 0, where = eq(r, 0)} end",
+                "p:send{to = 1, chunk = 0, where = eq(r, 0)} end",
                 4, 1, &plan);
     assert_int_equal(plan.groups, 2);
     assert_int_equal(core_time(&spec, &plan, "sharp", ACCOUNTING_SERIAL, 2e6), 460000000);

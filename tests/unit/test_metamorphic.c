@@ -21,7 +21,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static const uint64_t first_seed = 1, seeds = 60;
+static const uint64_t first_seed = 1, seeds = 50;
 
 /* ---- random machines ---------------------------------------------------------------------------
  */
@@ -333,22 +333,27 @@ static void bytes_are_conserved_within_rates(void **state)
             struct route route;
             struct ledger ledger[2];
             route_of(&machine, &move, &route);
-            for (int a = 0; a < 2; a++)
+            for (int a = 0; a < 2; a++) {
+                int64_t sum = 0;
                 run(&machine, &move, (enum accounting)a, S, &ledger[a]);
+                for (size_t i = 0; i < ledger[a].resource_count + CATEGORY_COUNT; i++)
+                    sum += ledger[a].critical[i];
+                hold(seed, &machine, &move, sum == ledger[a].total_ps,
+                     "the critical path does not add up");
+            }
             for (int a = 0; a < 2; a++)
                 for (size_t r = 0; r < machine.node.resource_count; r++) {
                     const struct resource *resource = &machine.node.resources[r];
-                    double passes = 0, factor = 1;
+                    double passes = 0;
                     size_t at_src = 0, at_dst = 0;
                     for (size_t u = 0; u < route.use_count; u++) {
                         if (route.uses[u].resource != r)
                             continue;
                         passes += 1;
-                        factor = fmax(factor, route.uses[u].bytes_factor);
                         at_src += route.uses[u].end == END_SRC;
                         at_dst += route.uses[u].end == END_DST;
                     }
-                    if (resource->kind == RESOURCE_THREAD || resource->kind == RESOURCE_CHANNEL)
+                    if (resource->kind == RESOURCE_THREAD)
                         continue;
                     hold(seed, &machine, &move,
                          fabs(ledger[a].resources[r].bytes - passes * S) <= 1e-6 * S,
@@ -386,12 +391,39 @@ static int64_t time_of(const struct machine *machine, const struct move *move, d
     return total;
 }
 
+/* By how much a faster resource may lengthen a run. Where slices of two stages compete for one
+ * resource of one node, first come first served has anomalies (Graham 1969); 4 % were seen. Where
+ * they meet only in the thread that hands over, a few nanoseconds. Else none. */
+static double anomaly(const struct machine *machine, const struct move *move)
+{
+    struct route route;
+    int used_by[2][1024]; /* 1 + stage, by node and resource */
+    memset(used_by, 0, sizeof used_by);
+    route_of(machine, move, &route);
+    assert_true(machine->node.resource_count <= COUNT(used_by[0]));
+    for (size_t s = 0; s < route.stage_count; s++)
+        for (size_t l = 0; l < route.stages[s].leg_count; l++) {
+            const struct route_leg *leg = &route.legs[route.stages[s].first_leg + l];
+            for (size_t u = 0; u < leg->use_count; u++) {
+                const struct route_use *use = &route.uses[leg->first_use + u];
+                int *by =
+                    &used_by[!move->ends.same_node && use->end == END_DST ? 1 : 0][use->resource];
+                if (isinf(machine->node.resources[use->resource].rate_Bps))
+                    continue;
+                if (*by && *by != 1 + (int)s)
+                    return 1.06;
+                *by = 1 + (int)s;
+            }
+        }
+    return route.stage_count > 1 ? 1.001 : 1;
+}
+
 static void faster_resources(void **state)
 {
     (void)state;
-    const double S = 64e6;
+    const double S = 8e6;
     size_t limits = 0, helped = 0;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 2 + 1; seed++) {
         struct machine machine;
         struct move move;
         random_machine(seed, true, &machine);
@@ -401,6 +433,7 @@ static void faster_resources(void **state)
             struct ledger ledger;
             run(&machine, &move, ACCOUNTING_PIPELINED, S, &ledger);
             size_t limit = ledger_limit(&ledger);
+            double slack = anomaly(&machine, &move);
             for (size_t r = 0; r < machine.node.resource_count; r++) {
                 struct resource *resource = &machine.node.resources[r];
                 const double share =
@@ -411,8 +444,8 @@ static void faster_resources(void **state)
                 resource->rate_Bps *= 2;
                 int64_t after = time_of(&machine, &move, S);
                 resource->rate_Bps /= 2;
-                if (after > ledger.total_ps)
-                    print_error("FASTER %s %.6g -> %.6g us, S/slice\n", resource->name, ledger.total_ps*1e-6, after*1e-6);
+                hold(seed, &machine, &move, (double)after <= slack * (double)ledger.total_ps,
+                     "a faster resource makes it slower");
                 if (share < 0.5 && ledger.critical[r] == 0)
                     hold(seed, &machine, &move, (double)after > 0.98 * (double)ledger.total_ps,
                          resource->name);
@@ -425,9 +458,7 @@ static void faster_resources(void **state)
         }
         machine_free(&machine);
     }
-    if (helped * 2 < limits)
-        print_error("%zu of %zu\n", helped, limits);
-    assert_true(limits > 1000);
+    assert_true(limits > 500);
     /* not always: another as slow may stand beside it (both ends of a transfer, two equal links) */
     assert_true(helped * 2 > limits);
 }
@@ -437,7 +468,7 @@ static void faster_resources(void **state)
 
 enum how { TO, TIMES, PLUS };
 
-/* What makes things worse. `memory` rows: what of the path over host memory it touches too. */
+/* What makes things worse, one parameter of one object at a time. */
 static const struct worsening {
     enum param_id id;
     enum how how;
@@ -576,55 +607,76 @@ static double rate_of(const struct machine *machine, const struct route *route)
 }
 
 /* GDRCopy is quick to start and slow to read: what it falls back to, the copy engine, is faster for
- * many bytes, and that is no mistake. It must win for few only. */
+ * many bytes, and that is no mistake. It must win for none only. */
 static bool may_gain(const struct route *good, const struct route *bad)
 {
     return strcmp(good->taken->name, "gdrcopy") == 0 && bad->taken != good->taken;
 }
 
-static void compare_worse(uint64_t seed, const struct machine *good, const struct machine *bad,
-                          const struct worsening *by)
+/* The moves of a machine and the routes they take, found once. */
+struct moves {
+    struct move *move;
+    struct route *route;
+    size_t count;
+};
+
+static void moves_of(const struct machine *machine, struct moves *ret_moves)
 {
     struct move move;
-    FOR_EACH_MOVE(*good, move)
+    *ret_moves = (struct moves){0};
+    FOR_EACH_MOVE(*machine, move)
     {
-        static const double sizes[] = {0, 64, 1e6, 1e9};
-        struct route before, after;
-        struct error error;
-        char what[256];
-        route_of(good, &move, &before);
-        enum status status =
-            mechanism_route(mechanism_find(move.mechanism), bad, &move.ends, &after, &error);
-        hold(seed, good, &move, status == STATUS_OK || status == STATUS_FAILED,
-             "a worse machine cannot do it at all");
-        if (status)
-            continue; /* it hangs */
-        for (size_t i = 0; i < COUNT(sizes); i++) {
-            double was = serial_s(good, &before, sizes[i]), is = serial_s(bad, &after, sizes[i]);
-            if (sizes[i] > 64 && may_gain(&before, &after))
-                continue;
-            snprintf(what, sizeof what, "worse %s: %.0f bytes took %.6g us, now %.6g (%s, was %s)",
-                     param_info(by->id)->name, sizes[i], was * 1e6, is * 1e6, after.taken->name,
-                     before.taken->name);
-            hold(seed, good, &move, is >= was * (1 - 1e-12), what);
-        }
-        snprintf(what, sizeof what, "worse %s: the slowest had %.6g GB/s, now %.6g (%s, was %s)",
-                 param_info(by->id)->name, rate_of(good, &before) / 1e9, rate_of(bad, &after) / 1e9,
-                 after.taken->name, before.taken->name);
-        hold(seed, good, &move,
-             may_gain(&before, &after) ||
-                 rate_of(bad, &after) <= rate_of(good, &before) * (1 + 1e-12),
-             what);
+        size_t count = ret_moves->count++;
+        ret_moves->move = realloc(ret_moves->move, ret_moves->count * sizeof move);
+        ret_moves->route = realloc(ret_moves->route, ret_moves->count * sizeof(struct route));
+        assert_non_null(ret_moves->move);
+        assert_non_null(ret_moves->route);
+        ret_moves->move[count] = move;
+        route_of(machine, &move, &ret_moves->route[count]);
     }
+}
+
+static void compare_worse(uint64_t seed, const struct machine *good, const struct machine *bad,
+                          const struct move *move, const struct route *before,
+                          const struct worsening *by)
+{
+    static const double sizes[] = {0, 64, 1e6, 1e9};
+    struct route after;
+    struct error error;
+    char what[256];
+    enum status status =
+        mechanism_route(mechanism_find(move->mechanism), bad, &move->ends, &after, &error);
+    hold(seed, good, move, status == STATUS_OK || status == STATUS_FAILED,
+         "a worse machine cannot do it at all");
+    if (status)
+        return; /* it hangs */
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        double was = serial_s(good, before, sizes[i]), is = serial_s(bad, &after, sizes[i]);
+        if (is >= was * (1 - 1e-12) || (sizes[i] > 0 && may_gain(before, &after)))
+            continue;
+        snprintf(what, sizeof what, "worse %s: %.0f bytes took %.6g us, now %.6g (%s, was %s)",
+                 param_info(by->id)->name, sizes[i], was * 1e6, is * 1e6, after.taken->name,
+                 before->taken->name);
+        hold(seed, good, move, false, what);
+    }
+    if (may_gain(before, &after) || rate_of(bad, &after) <= rate_of(good, before) * (1 + 1e-12))
+        return;
+    snprintf(what, sizeof what, "worse %s: the slowest had %.6g GB/s, now %.6g (%s, was %s)",
+             param_info(by->id)->name, rate_of(good, before) / 1e9, rate_of(bad, &after) / 1e9,
+             after.taken->name, before->taken->name);
+    hold(seed, good, move, false, what);
 }
 
 static void worse_is_never_faster(void **state)
 {
     (void)state;
+    size_t compared = 0;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct machine good;
+        struct moves moves;
         random_machine(seed, true, &good);
         finish(&good);
+        moves_of(&good, &moves);
         for (size_t w = 0; w < COUNT(worsenings); w++)
             for (size_t which = 0;; which++) {
                 struct machine bad;
@@ -634,14 +686,20 @@ static void worse_is_never_faster(void **state)
                 bool more = worsen(&bad, &worsenings[w], which, &changed);
                 if (more && changed) {
                     finish(&bad);
-                    compare_worse(seed, &good, &bad, &worsenings[w]);
+                    /* every third, another one each time */
+                    for (size_t i = (w + which + seed) % 3; i < moves.count; i += 3, compared++)
+                        compare_worse(seed, &good, &bad, &moves.move[i], &moves.route[i],
+                                      &worsenings[w]);
                 }
                 machine_free(&bad);
                 if (!more)
                     break;
             }
+        free(moves.move);
+        free(moves.route);
         machine_free(&good);
     }
+    assert_true(compared > 100000);
 }
 
 /* A new parameter of the machine's state or hardware must say here which way is worse. */

@@ -75,7 +75,7 @@ static const struct {
      "gpu0", "gpu2", false},
     {"GDR level SYS", PRE_DISTANCE, {{PARAM_STATE_GDR_LEVEL, PATH_PXB, NULL, NULL}}, "gdr",
      "gpu3", "gpu0", false},
-    {"P2P level SYS", PRE_DISTANCE, {{PARAM_STATE_P2P_LEVEL, PATH_PXB, NULL, NULL}}, "p2p",
+    {"P2P level SYS", PRE_P2P_DISTANCE, {{PARAM_STATE_P2P_LEVEL, PATH_PXB, NULL, NULL}}, "p2p",
      "gpu0", "gpu2", true},
     {"a driver that allows P2P", PRE_P2P_DRIVER, {{PARAM_STATE_P2P_DRIVER, 0, NULL, NULL}}, "p2p",
      "gpu0", "gpu1", true},
@@ -225,7 +225,7 @@ static void nics_move_to_the_switches(void **state)
     core_set(&machine.state, PARAM_STATE_GDR_LEVEL, PATH_PXB);
     core_add(&machine, "cpu0", DEVICE_CPU);
     for (int i = 0; i < 2; i++) {
-        char sw[8], gpu[8], nic[8];
+        char sw[MACHINE_NAME_LENGTH], gpu[MACHINE_NAME_LENGTH], nic[MACHINE_NAME_LENGTH];
         snprintf(sw, sizeof sw, "sw%d", i);
         snprintf(gpu, sizeof gpu, "gpu%d", i);
         snprintf(nic, sizeof nic, "nic%d", i);
