@@ -41,7 +41,7 @@ const struct mechanism mechanism_table[] = {
     {SPAN_SWITCH, "sharp", "SHARP", "SHARP",
      "GPUDirect RDMA up to the switch, which reduces, and down again", "sharp", mech_sharp_route},
     {SPAN_SWITCH, "nvls", "NVLS", "NVLS",
-     "NVLink up to the NVSwitch, which reduces, and down again", "sharp", mech_nvls_route},
+     "NVLink up to the NVSwitch, which reduces, and down again", "nvls", mech_nvls_route},
 };
 const size_t mechanism_count = sizeof mechanism_table / sizeof mechanism_table[0];
 
