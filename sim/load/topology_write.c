@@ -270,6 +270,21 @@ static void write_node(FILE *out, const struct topology *topology)
                 write_pair(out, topology, &topology->pairs[i]);
 }
 
+/* A job that meets every NIC, if there is one: inside one node no byte passes it, and nothing that
+ * is wrong with it would show. */
+static void write_job(FILE *out, bool nics)
+{
+    fputs("collective: allreduce\n", out);
+    if (nics)
+        fputs("algorithm: rings  # a ring for each GPU, so that every NIC carries its share\n"
+              "nodes: 2  # as if two such machines were joined, so that check and run look at the "
+              "NICs\n",
+              out);
+    else
+        fputs("algorithm: ring\nnodes: 1  # no NIC was found\n", out);
+    fputs("mechanisms: [gdr, host]\nsizes: {from: 1 MiB, to: 1 GiB, times: 4}\n", out);
+}
+
 enum status topology_write(const struct topology *topology, const char *from, char **ret_text,
                            size_t *ret_length)
 {
@@ -291,10 +306,8 @@ enum status topology_write(const struct topology *topology, const char *from, ch
     if (topology->note_lost > 0)
         fprintf(out, "#\n# And %zu further notes, for which there was no room.\n",
                 topology->note_lost);
-    fprintf(out,
-            "title: \"Imported from %s\"\ncollective: allreduce\nalgorithm: ring\nnodes: 1\n"
-            "mechanisms: [gdr, host]\nsizes: {from: 1 MiB, to: 1 GiB, times: 4}\n",
-            name);
+    fprintf(out, "title: \"Imported from %s\"\n", name);
+    write_job(out, topology_count(topology, DEVICE_NIC) > 0);
     write_state(out, &topology->state);
     write_node(out, topology);
     if (fflush(out) || ferror(out) || topology->nomem) {

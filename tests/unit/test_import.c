@@ -573,6 +573,25 @@ static void cleans_texts(void **state)
     assert_int_equal(strlen(f->text), length);
 }
 
+/* ---- the job -------------------------------------------------------------------------------- */
+
+/* Inside one node no byte passes a NIC: with NICs, the job is one of two nodes that uses each. */
+static void job_meets_the_nics(void **state)
+{
+    struct import_fixture *f = *state;
+    static const char *const inputs[] = {"\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n",
+                                         "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"};
+    static const char *const wanted[][2] = {{"\nalgorithm: rings  # ", "\nnodes: 2  # "},
+                                            {"\nalgorithm: ring\n", "\nnodes: 1  # "}};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length;
+        assert_int_equal(import_given(f, IMPORT_TOPO_M, inputs[i]), STATUS_OK);
+        assert_int_equal(topology_write(f->topology, "in", &f->text, &length), STATUS_OK);
+        assert_non_null(strstr(f->text, wanted[i][0]));
+        assert_non_null(strstr(f->text, wanted[i][1]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +610,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(facts_refuses, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(merges_files, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(cleans_texts, import_set_up, import_tear_down),
+        cmocka_unit_test_setup_teardown(job_meets_the_nics, import_set_up, import_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
