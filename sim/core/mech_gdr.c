@@ -70,16 +70,13 @@ static enum outcome check_distance(const struct machine *machine, size_t gpu, si
 }
 
 /* Strict order costs a share that is a property of the platform; where nobody gave it, say so. */
-static bool orders_unknown(const struct machine *machine, size_t nic, size_t gpu)
+static bool orders_unknown(const struct machine *machine, size_t nic)
 {
     const struct params *params = &machine->node.devices[nic].params;
     int cpu = machine_nearest(machine, nic, DEVICE_CPU, 0);
-    struct path path;
     return !(param_get(params, PARAM_NIC_RELAXED_ORDERING) > 0) && cpu >= 0 &&
            param_origin(&machine->node.devices[cpu].params, PARAM_CPU_STRICT_ORDER)->kind ==
-               ORIGIN_DEFAULT &&
-           machine_path(machine, nic, gpu, LINK_DMA, &path) &&
-           machine_class(machine, &path) >= PATH_P2C;
+               ORIGIN_DEFAULT;
 }
 
 static void check_nic(const struct machine *machine, size_t nic, size_t gpu, bool reads,
@@ -95,20 +92,21 @@ static void check_nic(const struct machine *machine, size_t nic, size_t gpu, boo
                    resources[NIC_READ_CREDITS].rate_Bps / 1e9, rate / 1e9,
                    ceil(param_get(&device->params, PARAM_NIC_READS) * rate /
                         resources[NIC_READ_CREDITS].rate_Bps));
-    if (!reads && orders_unknown(machine, nic, gpu))
+    if (reads || !route_passes_root(machine, nic, gpu))
+        return;
+    if (orders_unknown(machine, nic))
         route_note(route, PRE_RELAXED_ORDERING, OUTCOME_SLOWS,
                    "%s writes in strict order through a root complex that is not known for it: "
                    "0.4 to 1.0 of the rate; 1.0 is taken",
                    device->name);
-    if (!reads && resources[NIC_ORDERED_WRITES].rate_Bps < rate)
+    if (resources[NIC_ORDERED_WRITES].rate_Bps < rate)
         route_note(route, PRE_RELAXED_ORDERING, OUTCOME_SLOWS,
                    "%s writes in strict order: %.4g of %.4g GB/s where a root complex is passed",
                    device->name, resources[NIC_ORDERED_WRITES].rate_Bps / 1e9, rate / 1e9);
 }
 
-/* One end of the transfer. */
-static enum outcome check_end(const struct machine *machine, size_t gpu, size_t nic, bool reads,
-                              struct route *route)
+enum outcome mechanism_check_nic(const struct machine *machine, size_t gpu, size_t nic, bool reads,
+                                 struct route *route)
 {
     enum outcome outcome = check_registration(machine, gpu, route);
     if (outcome < OUTCOME_BREAKS)
@@ -143,8 +141,8 @@ static enum status remote(const struct machine *machine, const struct endpoints 
         status = mechanism_nic(machine, dst, ends->rail, &dst_nic, error);
     if (status)
         return status;
-    enum outcome outcome = check_end(machine, src, (size_t)src_nic, true, route);
-    outcome = worse(outcome, check_end(machine, dst, (size_t)dst_nic, false, route));
+    enum outcome outcome = mechanism_check_nic(machine, src, (size_t)src_nic, true, route);
+    outcome = worse(outcome, mechanism_check_nic(machine, dst, (size_t)dst_nic, false, route));
     status = mechanism_react(outcome, "host", machine, ends, route, &done, error);
     if (status || done)
         return status;

@@ -40,7 +40,6 @@ static enum outcome check_p2p(const struct machine *machine, const struct endpoi
                               struct route *route)
 {
     struct path path;
-    enum outcome outcome = OUTCOME_HOLDS;
     if (!(param_get(&machine->state, PARAM_STATE_P2P_DRIVER) > 0)) {
         route_note(route, PRE_P2P_DRIVER, OUTCOME_BREAKS, "the driver refuses PCIe peer access");
         return OUTCOME_BREAKS;
@@ -54,12 +53,11 @@ static enum outcome check_p2p(const struct machine *machine, const struct endpoi
                        machine->node.devices[ends->src.device].name,
                        machine->node.devices[ends->dst.device].name, path_class_name(at),
                        path_class_name(level));
-            outcome = OUTCOME_BREAKS;
+            return OUTCOME_BREAKS;
         }
     }
     /* Peer copies push: the source's packets are writes. */
-    enum outcome peer = route_check_peer(route, machine, ends->src.device, ends->dst.device, false);
-    return peer > outcome ? peer : outcome;
+    return route_check_peer(route, machine, ends->src.device, ends->dst.device, false);
 }
 
 MECHANISM(p2p)

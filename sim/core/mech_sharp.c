@@ -7,6 +7,9 @@
  * Each pass is one stage. The up pass is posted by software; the down pass is paced by the switch
  * and needs no handoff. The fabric switch adds `switch_reduce` to each pass. Ordinary transfers
  * between GPUs go by GPUDirect RDMA, or by the best peer path.
+ *
+ * Where GPUDirect RDMA does not work at one end, the NIC reads or writes a buffer in host memory
+ * there, and the GPU's SMs fill or empty it in a stage of their own.
  */
 #include "sim/core/mechanism.h"
 
@@ -25,20 +28,34 @@ MECHANISM(sharp)
     enum status status = mechanism_nic(machine, gpu, ends->rail, &nic, error);
     if (status)
         return status;
-    if (up) {
-        status = route_stage(route, machine, "post the reduction", PARAM_SOFTWARE_STEP_HANDOFF,
+    enum outcome outcome = mechanism_check_nic(machine, gpu, (size_t)nic, up, route);
+    if (outcome == OUTCOME_HANGS)
+        return mechanism_hang(route, error);
+    bool bounce = outcome == OUTCOME_BREAKS;
+    size_t end = bounce ? mechanism_memory(machine, gpu) : gpu;
+    if (up && bounce) {
+        status = mechanism_post(machine, ends, route, error);
+        if (!status)
+            status = route_sm_crossing(route, machine, END_SRC, gpu, end, error);
+    }
+    if (!status && up)
+        status = route_stage(route, machine, "post the reduction",
+                             bounce ? PARAM_SOFTWARE_FLAG_HANDOFF : PARAM_SOFTWARE_STEP_HANDOFF,
                              END_SRC, gpu, error);
-        if (!status)
-            status = route_crossing(route, machine, END_SRC, gpu, (size_t)nic, TLP_NIC_READ, error);
-        if (!status)
-            status = route_wire(route, machine, nic, -1, reduce_s, error);
-    } else {
+    else if (!status)
         status = route_stage_free(route, error);
+    if (!status)
+        status = up ? route_crossing(route, machine, END_SRC, end, (size_t)nic, TLP_NIC_READ, error)
+                    : route_wire(route, machine, -1, nic, reduce_s, error);
+    if (!status)
+        status =
+            up ? route_wire(route, machine, nic, -1, reduce_s, error)
+               : route_crossing(route, machine, END_DST, (size_t)nic, end, TLP_NIC_WRITE, error);
+    if (!status && !up && bounce) {
+        status = route_stage(route, machine, "in host memory: flag the GPU",
+                             PARAM_SOFTWARE_FLAG_HANDOFF, END_DST, gpu, error);
         if (!status)
-            status = route_wire(route, machine, -1, nic, reduce_s, error);
-        if (!status)
-            status =
-                route_crossing(route, machine, END_DST, (size_t)nic, gpu, TLP_NIC_WRITE, error);
+            status = route_sm_crossing(route, machine, END_DST, end, gpu, error);
     }
     return status;
 }

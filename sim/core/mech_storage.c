@@ -29,12 +29,11 @@ static enum status refuse(struct error *error)
                      "storage moves bytes between a drive and a GPU or memory of its node");
 }
 
-static enum outcome check(const struct machine *machine, size_t drive, size_t gpu,
+static enum outcome check(const struct machine *machine, size_t drive, size_t gpu, bool reads,
                           struct route *route)
 {
     const struct params *state = &machine->state, *params = &machine->node.devices[gpu].params;
     struct path path;
-    enum outcome outcome = OUTCOME_HOLDS;
     if (!(param_get(state, PARAM_STATE_NVIDIA_FS) > 0)) {
         route_note(route, PRE_NVIDIA_FS, OUTCOME_BREAKS, "the nvidia-fs module is not loaded");
         return OUTCOME_BREAKS;
@@ -50,17 +49,18 @@ static enum outcome check(const struct machine *machine, size_t drive, size_t gp
     if (!(param_get(state, PARAM_STATE_GDS_ALIGNED) > 0)) {
         route_note(route, PRE_ALIGNED, OUTCOME_BREAKS,
                    "unaligned requests bounce through a buffer");
-        outcome = OUTCOME_BREAKS;
+        return OUTCOME_BREAKS;
     }
     if (machine_path(machine, drive, gpu, LINK_DMA, &path) &&
         machine_class(machine, &path) >= PATH_SYS) {
         route_note(route, PRE_STORAGE_DISTANCE, OUTCOME_BREAKS,
                    "%s and %s are on different sockets: cuFile bounces",
                    machine->node.devices[drive].name, machine->node.devices[gpu].name);
-        outcome = OUTCOME_BREAKS;
+        return OUTCOME_BREAKS;
     }
-    enum outcome peer = route_check_peer(route, machine, drive, gpu, false);
-    return peer > outcome ? peer : outcome;
+    /* A file that is read is written to the GPU by the drive, and the other way round. */
+    return reads ? route_check_peer(route, machine, drive, gpu, false)
+                 : route_check_peer(route, machine, gpu, drive, true);
 }
 
 /* The drive and its DMA to or from `other`, in one stage. */
@@ -93,8 +93,8 @@ MECHANISM(gds)
         return refuse(error);
     if (machine->node.devices[gpu].kind != DEVICE_GPU)
         return mechanism_fall_back("gds_compat", machine, ends, route, error);
-    enum status status = mechanism_react(check(machine, drive, gpu, route), "gds_compat", machine,
-                                         ends, route, &done, error);
+    enum status status = mechanism_react(check(machine, drive, gpu, reads, route), "gds_compat",
+                                         machine, ends, route, &done, error);
     if (status || done)
         return status;
     snprintf(route->setup, sizeof route->setup, "file and buffer registered (descriptors)");

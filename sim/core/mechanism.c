@@ -69,17 +69,21 @@ enum status mechanism_fall_back(const char *name, const struct machine *machine,
     return route->taken->route(machine, ends, route, error);
 }
 
+enum status mechanism_hang(const struct route *route, struct error *error)
+{
+    size_t at = 0; /* the verdict that hangs may not be the last that was noted */
+    while (at + 1 < route->verdict_count && route->verdicts[at].outcome < OUTCOME_HANGS)
+        at++;
+    return error_set(error, STATUS_FAILED, "the transfer hangs: %s", route->verdicts[at].sentence);
+}
+
 enum status mechanism_react(enum outcome outcome, const char *fall_back,
                             const struct machine *machine, const struct endpoints *ends,
                             struct route *route, bool *ret_done, struct error *error)
 {
     *ret_done = outcome >= OUTCOME_BREAKS;
-    size_t at = 0; /* the verdict that hangs may not be the last that was noted */
-    while (at + 1 < route->verdict_count && route->verdicts[at].outcome < outcome)
-        at++;
     if (outcome == OUTCOME_HANGS)
-        return error_set(error, STATUS_FAILED, "the transfer hangs: %s",
-                         route->verdicts[at].sentence);
+        return mechanism_hang(route, error);
     if (outcome == OUTCOME_BREAKS)
         return mechanism_fall_back(fall_back, machine, ends, route, error);
     return STATUS_OK;

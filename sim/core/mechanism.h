@@ -56,9 +56,17 @@ enum status mechanism_react(enum outcome outcome, const char *fall_back,
                             const struct machine *machine, const struct endpoints *ends,
                             struct route *route, bool *ret_done, struct error *error);
 
+/* STATUS_FAILED, with the reason that was noted. */
+enum status mechanism_hang(const struct route *route, struct error *error);
+
 /* The NIC that a device uses for a rail; STATUS_INPUT when it reaches none. */
 enum status mechanism_nic(const struct machine *machine, size_t device, uint32_t rail, int *ret_nic,
                           struct error *error);
+
+/* GPUDirect RDMA at one end: everything that must hold for the NIC to read (or write) the memory of
+ * the GPU. Notes what does not. */
+enum outcome mechanism_check_nic(const struct machine *machine, size_t gpu, size_t nic, bool reads,
+                                 struct route *route);
 
 /* The root complex whose memory serves a device: itself for a cpu. */
 size_t mechanism_memory(const struct machine *machine, size_t device);

@@ -25,10 +25,10 @@ const struct precondition_info precondition_table[PRE_COUNT] = {
                         "data-centre GPUs, or a driver that allows it"},
     [PRE_ROOT_COMPLEX] = {"root complex passes peer traffic",
                           "lspci -t; the kernel's p2pdma list of known root complexes",
-                          "put both devices below one PCIe switch"},
+                          "put both devices below one PCIe switch, without ACS redirect"},
     [PRE_ROOT_CEILING] = {"root complex fast enough for peer traffic",
                           "ib_write_bw and ib_read_bw with --use_cuda, one direction each",
-                          "put both devices below one PCIe switch"},
+                          "put both devices below one PCIe switch, without ACS redirect"},
     [PRE_ACS] = {"no ACS redirect on the path",
                  "lspci -vvv as root, ACSCtl: ReqRedir+, CmpltRedir+ or EgressCtrl+ on a port of "
                  "the path",

@@ -140,12 +140,20 @@ static bool state_is(const struct machine *machine, enum param_id id)
 
 enum { ACS_REDIRECT = 0x2C }; /* RR | CR | EC: what Linux' p2pdma looks at */
 
+static bool passes(const struct machine *machine, const struct path *path, enum device_kind kind)
+{
+    for (size_t i = 1; i < path->length; i++)
+        if (machine->node.devices[path->device[i]].kind == kind)
+            return true;
+    return false;
+}
+
 /* The port on the path whose ACS bits redirect peer packets; -1 if none does. Ports hold the bits
- * at the upper end of a link; a root port redirects nothing that must go up to it anyway. */
+ * at the upper end of a link. What must climb to the root complex anyway is not redirected. */
 static int redirecting_link(const struct machine *machine, const struct path *path)
 {
-    if (state_is(machine, PARAM_STATE_ATS))
-        return -1; /* translated packets pass straight (ACS direct translated) */
+    if (state_is(machine, PARAM_STATE_ATS) || passes(machine, path, DEVICE_CPU))
+        return -1; /* with ATS translated packets pass straight (ACS direct translated) */
     for (size_t i = 0; i < path->length; i++) {
         const struct link *link = &machine->node.links[path->link[i]];
         if (link->kind == LINK_PCIE &&
@@ -154,14 +162,6 @@ static int redirecting_link(const struct machine *machine, const struct path *pa
             return path->link[i];
     }
     return -1;
-}
-
-static bool passes(const struct machine *machine, const struct path *path, enum device_kind kind)
-{
-    for (size_t i = 1; i < path->length; i++)
-        if (machine->node.devices[path->device[i]].kind == kind)
-            return true;
-    return false;
 }
 
 static enum outcome worse(enum outcome a, enum outcome b)
@@ -248,21 +248,66 @@ static enum outcome check_iommu(struct route *route, const struct machine *machi
     return OUTCOME_BREAKS;
 }
 
+static void append_path(struct path *path, const struct path *more)
+{
+    for (size_t i = 0; i < more->length && path->length < MACHINE_PATH_LENGTH; i++) {
+        path->link[path->length] = more->link[i];
+        path->reversed[path->length] = more->reversed[i];
+        path->device[++path->length] = more->device[i + 1];
+    }
+}
+
+/* The way that packets really take: a redirect climbs to the root complex and turns there. */
+static bool real_path(const struct machine *machine, size_t from, size_t to, struct path *ret_path,
+                      bool *ret_redirected)
+{
+    const struct node_type *node = &machine->node;
+    struct path down;
+    if (!machine_path(machine, from, to, LINK_DMA, ret_path))
+        return false;
+    bool peer = node->devices[from].kind != DEVICE_CPU && node->devices[to].kind != DEVICE_CPU;
+    bool upwards = machine_translates(machine) && state_is(machine, PARAM_STATE_VM) &&
+                   !state_is(machine, PARAM_STATE_ATS) && !passes(machine, ret_path, DEVICE_CPU);
+    *ret_redirected = peer && (upwards || redirecting_link(machine, ret_path) >= 0);
+    if (!*ret_redirected)
+        return true;
+    int root = machine_nearest(machine, from, DEVICE_CPU, 0);
+    if (root < 0 || !machine_path(machine, from, (size_t)root, LINK_DMA, ret_path) ||
+        !machine_path(machine, (size_t)root, to, LINK_DMA, &down))
+        return false;
+    append_path(ret_path, &down);
+    return true;
+}
+
+bool route_passes_root(const struct machine *machine, size_t from, size_t to)
+{
+    struct path path;
+    bool redirected;
+    return real_path(machine, from, to, &path, &redirected) && passes(machine, &path, DEVICE_CPU);
+}
+
 enum outcome route_check_peer(struct route *route, const struct machine *machine, size_t from,
                               size_t to, bool reads)
 {
     struct path path;
+    bool redirected;
     if (!machine_path(machine, from, to, LINK_DMA, &path)) {
         route_note(route, PRE_DISTANCE, OUTCOME_BREAKS, "no chain of links joins %s and %s",
                    machine->node.devices[from].name, machine->node.devices[to].name);
         return OUTCOME_BREAKS;
     }
-    enum outcome outcome = check_root(route, machine, &path, reads);
+    enum outcome outcome = OUTCOME_HOLDS;
     int redirects = redirecting_link(machine, &path);
     if (redirects >= 0)
-        outcome = worse(outcome, check_acs(route, machine, redirects));
+        outcome = check_acs(route, machine, redirects);
     outcome = worse(outcome, check_iommu(route, machine));
-    return worse(outcome, check_links(route, machine, &path));
+    if (outcome >= OUTCOME_BREAKS) /* nothing goes this way, so its links do not matter */
+        return outcome;
+    if (real_path(machine, from, to, &path, &redirected)) {
+        outcome = worse(outcome, check_root(route, machine, &path, reads));
+        outcome = worse(outcome, check_links(route, machine, &path));
+    }
+    return outcome;
 }
 
 /* ---- legs
@@ -295,38 +340,6 @@ static bool use_path(struct route *route, struct route_leg *leg, const struct ma
                 return false;
         }
     }
-    return true;
-}
-
-static void append_path(struct path *path, const struct path *more)
-{
-    for (size_t i = 0; i < more->length && path->length < MACHINE_PATH_LENGTH; i++) {
-        path->link[path->length] = more->link[i];
-        path->reversed[path->length] = more->reversed[i];
-        path->device[++path->length] = more->device[i + 1];
-    }
-}
-
-/* The way that packets really take: a redirect climbs to the root complex and turns there. */
-static bool real_path(const struct machine *machine, size_t from, size_t to, struct path *ret_path,
-                      bool *ret_redirected)
-{
-    const struct node_type *node = &machine->node;
-    struct path down;
-    if (!machine_path(machine, from, to, LINK_DMA, ret_path))
-        return false;
-    bool peer = node->devices[from].kind != DEVICE_CPU && node->devices[to].kind != DEVICE_CPU;
-    bool upwards = machine_translates(machine) && state_is(machine, PARAM_STATE_VM) &&
-                   !state_is(machine, PARAM_STATE_ATS);
-    *ret_redirected = peer && !passes(machine, ret_path, DEVICE_CPU) &&
-                      (upwards || redirecting_link(machine, ret_path) >= 0);
-    if (!*ret_redirected)
-        return true;
-    int root = machine_nearest(machine, from, DEVICE_CPU, 0);
-    if (root < 0 || !machine_path(machine, from, (size_t)root, LINK_DMA, ret_path) ||
-        !machine_path(machine, (size_t)root, to, LINK_DMA, &down))
-        return false;
-    append_path(ret_path, &down);
     return true;
 }
 

@@ -141,6 +141,9 @@ void route_note(struct route *route, enum precondition what, enum outcome outcom
 enum outcome route_check_peer(struct route *route, const struct machine *machine, size_t from,
                               size_t to, bool reads);
 
+/* Whether packets between two devices really pass a root complex: on their way, or redirected. */
+bool route_passes_root(const struct machine *machine, size_t from, size_t to);
+
 /* One trip over the network: from NIC `src_nic` (-1: from a fabric switch) to `dst_nic` (-1: to a
  * fabric switch), with `extra_s` seconds added (for example the reduction in the switch). */
 enum status route_wire(struct route *route, const struct machine *machine, int src_nic, int dst_nic,

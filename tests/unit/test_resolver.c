@@ -783,6 +783,109 @@ static void ceilings_are_of_a_pair(void **state)
     }
 }
 
+/* A redirected path is judged by the way that its packets go: up to cpu0 and down again. Without
+ * the redirect cpu0 and its uplink are not on it. */
+static void a_redirect_is_judged_by_its_detour(void **state)
+{
+    (void)state;
+    static const struct {
+        struct core_change change;
+        enum precondition what;
+        const char *taken;
+    } rows[] = {
+        {{PARAM_CPU_PEER_ALLOWED, 0, "cpu0", NULL}, PRE_ROOT_COMPLEX, "host"},
+        {{PARAM_CPU_PEER_READ, 5e9, "cpu0", NULL}, PRE_ROOT_CEILING, "gdr"},
+        {{PARAM_PCIE_GEN, 1, "cpu0", "sw0"}, PRE_LINK_TRAINED, "gdr"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct core_change changes[] = {rows[i].change,
+                                        {PARAM_PCIE_GEN_MAX, 4, "cpu0", "sw0"},
+                                        {PARAM_PCIE_ACS, RR, "sw0", "gpu0"}};
+        struct route route;
+        route_of(changes, 2, "gdr", "gpu0", "gpu2", false, &route);
+        assert_null(core_verdict(&route, rows[i].what));
+        route_of(changes, 3, "gdr", "gpu0", "gpu2", false, &route);
+        assert_non_null(core_verdict(&route, rows[i].what));
+        assert_string_equal(route.taken->name, rows[i].taken);
+    }
+    /* the receiver writes in order where its packets pass the root complex, and only there */
+    const struct core_change ordered[] = {{PARAM_NIC_RELAXED_ORDERING, 0, "nic1", NULL},
+                                          {PARAM_CPU_STRICT_ORDER, 0.4, "cpu1", NULL},
+                                          {PARAM_PCIE_ACS, RR, "sw1", "gpu2"}};
+    struct route route;
+    route_of(ordered, 2, "gdr", "gpu0", "gpu2", false, &route);
+    assert_null(core_verdict(&route, PRE_RELAXED_ORDERING));
+    route_of(ordered, 3, "gdr", "gpu0", "gpu2", false, &route);
+    assert_non_null(core_verdict(&route, PRE_RELAXED_ORDERING));
+    /* what climbs to the root complex anyway is not redirected */
+    const struct core_change climbs = {PARAM_PCIE_ACS, RR, "sw2", "gpu3"};
+    route_of(&climbs, 1, "gdr", "gpu3", "gpu0", false, &route);
+    assert_null(core_verdict(&route, PRE_ACS));
+}
+
+/* Reading a file writes to the GPU, writing one reads it. gpu3 and nvme1 meet in cpu1. */
+static void a_file_is_read_or_written(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool reads_file = i % 2, limits_reads = i / 2;
+        const struct core_change change = {
+            limits_reads ? PARAM_CPU_PEER_READ : PARAM_CPU_PEER_WRITE, 5e9, "cpu1", NULL};
+        struct route route;
+        route_of(&change, 1, "gds", reads_file ? "nvme1" : "gpu3", reads_file ? "gpu3" : "nvme1",
+                 true, &route);
+        bool noted = core_verdict(&route, PRE_ROOT_CEILING) != NULL;
+        assert_int_equal(noted, reads_file != limits_reads);
+    }
+}
+
+/* A path that is not tried cannot hang. */
+static void what_is_not_tried_cannot_hang(void **state)
+{
+    (void)state;
+    const struct core_change p2p[] = {{PARAM_STATE_P2P_LEVEL, PATH_LOC, NULL, NULL},
+                                      {PARAM_PCIE_ACS, RR, "sw0", "gpu0"},
+                                      {PARAM_STATE_ACS_OUTCOME, HANGS, NULL, NULL}};
+    const struct core_change gds[] = {{PARAM_STATE_GDS_ALIGNED, 0, NULL, NULL}, p2p[1], p2p[2]};
+    struct route route;
+    route_of(p2p, 3, "p2p", "gpu0", "gpu1", true, &route);
+    assert_string_equal(route.taken->name, "host");
+    assert_null(core_verdict(&route, PRE_ACS));
+    route_of(gds, 3, "gds", "nvme0", "gpu0", true, &route);
+    assert_string_equal(route.taken->name, "gds_compat");
+    assert_null(core_verdict(&route, PRE_ACS));
+}
+
+/* SHARP's NIC needs what any NIC needs; without it, host memory lies between. */
+static void a_reduction_needs_gpudirect_too(void **state)
+{
+    (void)state;
+    const struct core_change off[] = {{PARAM_STATE_PEERMEM, 0, NULL, NULL},
+                                      {PARAM_STATE_DMABUF, 0, NULL, NULL}};
+    struct route route;
+    for (int up = 0; up < 2; up++) {
+        const char *src = up ? "gpu0" : NULL, *dst = up ? NULL : "gpu0";
+        route_of(off, 0, "sharp", src, dst, false, &route);
+        assert_int_equal(route.stage_count, 1);
+        assert_int_equal(route.verdict_count, 0);
+        assert_int_equal(route.leg_count, 2); /* NIC and wire */
+        route_of(off, 2, "sharp", src, dst, false, &route);
+        assert_int_equal(route.stage_count, 2);
+        assert_int_equal(route.leg_count, 3); /* and GPU to or from host memory */
+        assert_non_null(core_verdict(&route, PRE_PEER_MODULE));
+    }
+    /* and hangs like any other */
+    const struct core_change hangs[] = {{PARAM_PCIE_ACS, RR, "sw0", "gpu0"},
+                                        {PARAM_STATE_ACS_OUTCOME, HANGS, NULL, NULL}};
+    struct machine machine;
+    struct error error;
+    rig(hangs, 2, &machine);
+    assert_int_equal(core_route(&machine, "sharp", "gpu0", NULL, false, &route, &error),
+                     STATUS_FAILED);
+    assert_non_null(strstr(error.message, "the transfer hangs: ACS on the port"));
+    machine_free(&machine);
+}
+
 static void acs_outcomes(void **state)
 {
     (void)state;
@@ -1072,6 +1175,10 @@ int main(void)
         cmocka_unit_test(redirect_halves_both_directions_at_once),
         cmocka_unit_test(limits_hold_in_a_run),
         cmocka_unit_test(ceilings_are_of_a_pair),
+        cmocka_unit_test(a_redirect_is_judged_by_its_detour),
+        cmocka_unit_test(a_file_is_read_or_written),
+        cmocka_unit_test(what_is_not_tried_cannot_hang),
+        cmocka_unit_test(a_reduction_needs_gpudirect_too),
         cmocka_unit_test(acs_outcomes),
         cmocka_unit_test(a_hang_names_its_reason),
         cmocka_unit_test(iommu_states),
