@@ -71,6 +71,25 @@ enum status experiment_run(struct experiment *experiment, enum accounting accoun
                            struct results *ret_results, struct error *error);
 void experiment_free_results(struct results *results);
 
+/* ---- pair: one algorithm on one mechanism; see pair.c ---------------------------------------- */
+
+struct pair {
+    char algorithm[256]; /* as asked for */
+    const struct mechanism *mechanism;
+    struct scenario view; /* the scenario with this mechanism only; shares everything else */
+    struct experiment experiment;
+};
+
+/* Load the algorithm for the scenario's ranks. NULL: what `gdsim run` would take. STATUS_INPUT,
+ * with the reason, when the two do not fit together or the script refuses. Must not be moved while
+ * open; pair_close takes it apart. */
+enum status pair_open(struct pair *pair, const struct scenario *scenario, const char *algorithm,
+                      const struct mechanism *mechanism, struct error *error);
+void pair_close(struct pair *pair);
+
+/* "file:line: message" of an error, on one line. */
+void cli_reason(const struct error *error, char *buffer, size_t size);
+
 /* ---- commands: argc, argv from the command's name on; return the exit code ------------------ */
 
 int cmd_run(int argc, char **argv);
@@ -79,6 +98,8 @@ int cmd_explain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+int cmd_crossover(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 

@@ -15,6 +15,8 @@ static const struct {
     {"verify", cmd_verify, "prove that an algorithm script is right, or name what is wrong"},
     {"check", cmd_check, "say which path each transfer takes, why, and what mends it"},
     {"whatif", cmd_whatif, "before and after a change; --each tries every remedy and ranks them"},
+    {"compare", cmd_compare, "put algorithms on mechanisms beside each other over sizes"},
+    {"crossover", cmd_crossover, "find where along an axis the faster of two ways changes"},
     {"validate", cmd_validate, "compare predictions with published measurements"},
     {"import", cmd_import, "read NCCL XML, topo -m, lspci or gdprobe facts into a scenario"},
     {"list", cmd_list, "list mechanisms, models, parameters or algorithms"},

@@ -1,0 +1,290 @@
+/* cmd_compare.c: gdsim compare: algorithms on mechanisms beside each other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/report/compare.h"
+#include "sim/report/tidy.h"
+
+static const char doc[] =
+    "Put algorithms on mechanisms beside each other, over the scenario's sizes. Algorithms are "
+    "names of lua/ or files. A pair that cannot run is named with its reason and left out.\v"
+    "Examples:\n"
+    "  gdsim compare scenarios/worked-table.yaml -G ring,recursive_doubling,sharp\n"
+    "  gdsim compare scenarios/worked-table.yaml -G ring,my.lua -M gdr --sizes '8 B,1 MB'\n"
+    "  gdsim compare scenarios/worked-table.yaml -G ring,rings --format csv -o out/compare.csv\n";
+
+#define MAX_ALGORITHMS 32
+#define MAX_PAIRS      256
+
+struct compare_options {
+    struct options shared;
+    char *algorithms, *mechanisms;
+};
+
+static const struct argp_option option_table[] = {
+    {"algorithms", 'G', "LIST", 0, "names or files, with commas between", 0},
+    {"mechanisms", 'M', "LIST", 0, "instead of the scenario's, with commas between", 0},
+    {0},
+};
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct compare_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->shared;
+        return 0;
+    case 'G':
+        options->algorithms = arg;
+        return 0;
+    case 'M':
+        options->mechanisms = arg;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+/* Cut a list at its commas, in place. */
+static enum status split(char *list, const char *what, const char **names, size_t *ret_count,
+                         struct error *error)
+{
+    *ret_count = 0;
+    for (char *at = list; at; at = at ? at + 1 : NULL) {
+        at += strspn(at, " ");
+        char *comma = strchr(at, ',');
+        size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
+        if (length == 0)
+            return error_set(error, STATUS_INPUT, "--%s has an empty name", what);
+        if (*ret_count == MAX_ALGORITHMS)
+            return error_set(error, STATUS_INPUT, "--%s has more than %d names", what,
+                             MAX_ALGORITHMS);
+        at[length] = '\0';
+        for (size_t i = 0; i < *ret_count; i++)
+            if (strcmp(names[i], at) == 0)
+                return error_set(error, STATUS_INPUT, "--%s names \"%s\" twice", what, at);
+        names[(*ret_count)++] = at;
+        at = comma;
+    }
+    return STATUS_OK;
+}
+
+struct asked {
+    const char *algorithms[MAX_ALGORITHMS];
+    size_t algorithm_count;
+    const struct mechanism *mechanisms[SCENARIO_MAX_MECHANISMS];
+    size_t mechanism_count;
+};
+
+static enum status read_mechanisms(char *list, struct asked *ret, struct error *error)
+{
+    const char *names[MAX_ALGORITHMS];
+    size_t count;
+    enum status status = split(list, "mechanisms", names, &count, error);
+    for (size_t i = 0; i < count && !status; i++) {
+        ret->mechanisms[i] = mechanism_find(names[i]);
+        if (!ret->mechanisms[i]) {
+            error_set(error, STATUS_INPUT, "unknown mechanism \"%s\"", names[i]);
+            return error_hint(error, "gdsim list mechanisms shows them");
+        }
+    }
+    ret->mechanism_count = count;
+    return status;
+}
+
+/* A name that is not there at all is a slip of the pen, not a pair that cannot run. */
+static enum status read_asked(struct compare_options *options, const struct scenario *scenario,
+                              struct asked *ret, struct error *error)
+{
+    const char *root = cli_root();
+    if (scenario->transfer_count > 0)
+        return error_set(error, STATUS_INPUT,
+                         "the scenario has transfers, so there is no algorithm to compare");
+    if (!options->algorithms || options->shared.algorithm) {
+        error_set(error, STATUS_INPUT, "which algorithms? --algorithms ring,recursive_doubling");
+        return error_hint(error, "gdsim list algorithms shows them");
+    }
+    enum status status =
+        split(options->algorithms, "algorithms", ret->algorithms, &ret->algorithm_count, error);
+    for (size_t i = 0; root && i < ret->algorithm_count && !status; i++) {
+        char *path;
+        status = scenario_script_path(scenario, root, ret->algorithms[i], &path, error);
+        if (!status)
+            free(path);
+    }
+    if (status)
+        return status;
+    if (options->mechanisms)
+        return read_mechanisms(options->mechanisms, ret, error);
+    memcpy(ret->mechanisms, scenario->mechanisms, sizeof ret->mechanisms);
+    ret->mechanism_count = scenario->mechanism_count;
+    return STATUS_OK;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+struct comparing {
+    struct pair *pairs[MAX_PAIRS];
+    struct results runs[MAX_PAIRS]; /* of each pair, one column */
+    size_t count;
+    struct text left_out;
+    struct error first; /* why the first pair was left out */
+    struct results all; /* one column a pair */
+    const char *algorithms[MAX_PAIRS];
+};
+
+static void comparing_free(struct comparing *comparing)
+{
+    for (size_t i = 0; i < comparing->count; i++) {
+        experiment_free_results(&comparing->runs[i]);
+        pair_close(comparing->pairs[i]);
+        free(comparing->pairs[i]);
+    }
+    text_free(&comparing->left_out);
+    /* Of the joined results only the arrays are ours, not what the ledgers hold. */
+    free((void *)(uintptr_t)comparing->all.ledgers);
+    free((void *)(uintptr_t)comparing->all.columns);
+}
+
+static enum status add_pair(struct comparing *comparing, const struct scenario *scenario,
+                            const char *algorithm, const struct mechanism *mechanism,
+                            struct error *error)
+{
+    char reason[800];
+    struct error why;
+    struct pair *pair = calloc(1, sizeof *pair);
+    if (!pair)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    enum status status = pair_open(pair, scenario, algorithm, mechanism, &why);
+    if (!status) {
+        status = experiment_run(&pair->experiment, scenario->accounting,
+                                &comparing->runs[comparing->count], &why);
+        if (status)
+            pair_close(pair);
+    }
+    if (!status) {
+        comparing->pairs[comparing->count++] = pair;
+        return STATUS_OK;
+    }
+    free(pair);
+    if (status == STATUS_NOMEM) {
+        *error = why;
+        return status;
+    }
+    if (comparing->left_out.length == 0)
+        comparing->first = why;
+    cli_reason(&why, reason, sizeof reason);
+    text_printf(&comparing->left_out, "  %s/%s: %s\n", algorithm, mechanism->name, reason);
+    return STATUS_OK;
+}
+
+/* Columns and ledgers of all pairs in one table. */
+static enum status join(struct comparing *comparing, const struct scenario *scenario,
+                        struct error *error)
+{
+    size_t count = comparing->count;
+    struct result_column *columns = calloc(count, sizeof *columns);
+    struct ledger *ledgers = calloc(count * scenario->size_count, sizeof *ledgers);
+    comparing->all = (struct results){.machine = &scenario->machine,
+                                      .accounting = scenario->accounting,
+                                      .columns = columns,
+                                      .column_count = count,
+                                      .sizes_B = scenario->sizes_B,
+                                      .size_count = scenario->size_count,
+                                      .ledgers = ledgers};
+    if (!columns || !ledgers)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    for (size_t c = 0; c < count; c++) {
+        columns[c] = comparing->runs[c].columns[0];
+        comparing->algorithms[c] = comparing->pairs[c]->algorithm;
+        for (size_t s = 0; s < scenario->size_count; s++)
+            ledgers[s * count + c] = *results_at(&comparing->runs[c], s, 0);
+    }
+    return STATUS_OK;
+}
+
+static enum status run_pairs(struct comparing *comparing, const struct scenario *scenario,
+                             const struct asked *asked, struct error *error)
+{
+    if (asked->algorithm_count * asked->mechanism_count > MAX_PAIRS)
+        return error_set(error, STATUS_INPUT, "more than %d pairs", MAX_PAIRS);
+    for (size_t a = 0; a < asked->algorithm_count; a++)
+        for (size_t m = 0; m < asked->mechanism_count; m++) {
+            enum status status =
+                add_pair(comparing, scenario, asked->algorithms[a], asked->mechanisms[m], error);
+            if (status)
+                return status;
+        }
+    if (comparing->count == 0) {
+        fprintf(stderr, "gdsim: no pair can run:\n%s",
+                comparing->left_out.data ? comparing->left_out.data : "");
+        return error_set(error, comparing->first.status, "nothing to compare");
+    }
+    return join(comparing, scenario, error);
+}
+
+static enum status write_out(const struct options *options, const struct scenario *scenario,
+                             const struct comparing *comparing, struct text *text,
+                             struct error *error)
+{
+    const char *format = options->format ? options->format : "table";
+    const char *left_out = comparing->left_out.data;
+    if (strcmp(format, "table") == 0) {
+        if (scenario->title)
+            text_printf(text, "# %s\n", scenario->title);
+        text_printf(text, "# %s accounting, %u ranks\n", accounting_name(scenario->accounting),
+                    machine_ranks(&scenario->machine));
+        compare_write(text, &comparing->all, comparing->algorithms);
+        if (left_out)
+            text_printf(text, "\nLeft out:\n%s", left_out);
+        return STATUS_OK;
+    }
+    if (left_out)
+        fprintf(stderr, "gdsim: left out:\n%s", left_out);
+    struct grid *grid = tidy_new();
+    tidy_add(grid, &comparing->all);
+    enum status status = strcmp(format, "csv") == 0 ? grid_write_csv(grid, text, error)
+                                                    : grid_write_json(grid, text, error);
+    grid_free(grid);
+    return status;
+}
+
+int cmd_compare(int argc, char **argv)
+{
+    struct compare_options options = {0};
+    struct scenario scenario;
+    struct asked asked;
+    struct text text = {0};
+    struct error error;
+    const struct argp argp = {.options = option_table,
+                              .parser = parse,
+                              .args_doc = "SCENARIO.yaml",
+                              .doc = doc,
+                              .children = children};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    int code = cli_load(&options.shared, &scenario);
+    if (code)
+        return code;
+    struct comparing *comparing = calloc(1, sizeof *comparing);
+    enum status status = comparing ? read_asked(&options, &scenario, &asked, &error)
+                                   : error_set(&error, STATUS_NOMEM, "out of memory");
+    if (!status)
+        status = run_pairs(comparing, &scenario, &asked, &error);
+    if (!status)
+        status = write_out(&options.shared, &scenario, comparing, &text, &error);
+    code = status ? cli_fail(&error) : cli_write(&options.shared, &text);
+    if (comparing)
+        comparing_free(comparing);
+    free(comparing);
+    text_free(&text);
+    scenario_free(&scenario);
+    return code;
+}
