@@ -135,12 +135,283 @@ static void nvls_efficiency_is_for_the_switch(void **state)
     assert_int_equal(busy, 360 * US); /* 1.5 * 24 MB / 100 GB/s */
 }
 
+/* ---- alpha and beta ----------------------------------------------------------------------------
+ *
+ * An ideal machine: serial accounting, no latency, and b = 1/NET + 2/PCIE = 50 + 2 * 25 = 100 ps
+ * for each byte, a = 5 us for each post. Adding costs nothing. S divides by all the n. */
+
+#define ALPHA_PS (5 * US)
+#define BETA_PS  100
+#define SIZE_B   1344000.0 /* 2^8 * 3 * 7 * 250 */
+
+static const struct core_spec ideal = {.pcie_Bps = 40e9, .nic_Bps = 20e9, .step_s = 5e-6};
+
+static uint64_t log_down(uint64_t n)
+{
+    uint64_t log = 0;
+    while (n >>= 1)
+        log++;
+    return log;
+}
+
+static bool is_power(uint64_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* ---- posts, one after the other ---- */
+
+static uint64_t once_round(uint64_t n)
+{
+    return n - 1;
+}
+
+static uint64_t twice_round(uint64_t n)
+{
+    return 2 * (n - 1);
+}
+
+/* The ranks beyond a power of two hand over first and receive last. */
+static uint64_t doubling(uint64_t n)
+{
+    return log_down(n) + (is_power(n) ? 0 : 2);
+}
+
+static uint64_t halving(uint64_t n)
+{
+    return 2 * log_down(n) + (is_power(n) ? 0 : 2);
+}
+
+static uint64_t levels(uint64_t n)
+{
+    return log_down(n);
+}
+
+static uint64_t up_and_down(uint64_t n)
+{
+    return 2 * log_down(n);
+}
+
+/* ---- messages sent, one after the other ---- */
+
+static double part(uint64_t n)
+{
+    return (double)(n - 1) / (double)n;
+}
+
+static double two_parts(uint64_t n)
+{
+    return 2 * part(n);
+}
+
+static double doubling_whole(uint64_t n)
+{
+    return (double)doubling(n);
+}
+
+static double halving_parts(uint64_t n)
+{
+    /* With n no power of two: the ranks that have nothing to wait for send half a message to those
+     * that still get one. It is at the receiver's NIC S/2 * (25 + 50) ps after its post, and what
+     * came from beyond the power of two, there after S * 25 ps, waits S/8 * 100 ps for it. */
+    return two_parts((uint64_t)1 << log_down(n)) + (is_power(n) ? 0 : 2 + 0.125);
+}
+
+static double once_round_whole(uint64_t n)
+{
+    return (double)once_round(n);
+}
+
+static double up_and_down_whole(uint64_t n)
+{
+    return (double)up_and_down(n);
+}
+
+static const struct {
+    const char *script;
+    uint64_t (*posts)(uint64_t n);
+    double (*messages)(uint64_t n);
+    bool powers_only;
+} costs[] = {
+    {"ring", twice_round, two_parts, false},                 /* 2(n-1) a + 2(n-1)/n S b */
+    {"hierarchical", twice_round, two_parts, false},         /* nodes of one GPU: the ring */
+    {"recursive_doubling", doubling, doubling_whole, false}, /* lg n (a + S b), + 2 (a + S b) */
+    {"halving_doubling", halving, halving_parts, false}, /* 2 lg n a + 2(n-1)/n S b, + the same */
+    {"binomial", up_and_down, up_and_down_whole, true},  /* 2 lg n (a + S b) */
+    {"allgather_ring", once_round, part, false},         /* (n-1) a + (n-1)/n S b */
+    {"reduce_scatter_ring", once_round, part, false},    /* the same */
+    {"pat", once_round, part, false},                    /* the same: a post for each block */
+    {"allgather_doubling", levels, part, true},          /* lg n a + (n-1)/n S b */
+    {"alltoall", once_round, part, false},               /* (n-1) a + (n-1)/n S b */
+    {"broadcast_chain", once_round, once_round_whole, false}, /* (n-1) (a + S b) */
+    {"reduce_chain", once_round, once_round_whole, false},
+};
+
+static int64_t time_of(const char *script, uint32_t ranks)
+{
+    struct core_spec spec = ideal;
+    struct plan plan;
+    char path[64];
+    spec.nodes = ranks;
+    snprintf(path, sizeof path, "lua/%s.lua", script);
+    core_lua_file(path, ranks, 1, &plan);
+    int64_t time = core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, SIZE_B);
+    plan_free(&plan);
+    return time;
+}
+
+static void costs_as_the_formulas_say(void **state)
+{
+    (void)state;
+    static const uint32_t ranks[] = {2, 3, 4, 7, 8, 16, 64};
+    int bad = 0;
+    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++)
+        for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++) {
+            uint32_t n = ranks[k];
+            if (costs[i].powers_only && !is_power(n))
+                continue;
+            int64_t bytes = llround(costs[i].messages(n) * SIZE_B);
+            int64_t expected = (int64_t)costs[i].posts(n) * ALPHA_PS + bytes * BETA_PS;
+            int64_t time = time_of(costs[i].script, n);
+            if (time != expected)
+                print_error("%s, %u ranks: %lld ps, not %lld\n", costs[i].script, n,
+                            (long long)time, (long long)expected);
+            bad += time != expected;
+        }
+    assert_int_equal(bad, 0);
+}
+
+/* Two ranks: all that is left of the ring and of Rabenseifner is 2 a + S b = 10 + 134.4 us. */
+static void two_ranks_have_one_way(void **state)
+{
+    (void)state;
+    assert_int_equal(time_of("ring", 2), 144400000);
+    assert_int_equal(time_of("halving_doubling", 2), 144400000);
+    assert_int_equal(time_of("hierarchical", 2), 144400000);
+}
+
+/* ---- what flows through ------------------------------------------------------------------------
+ */
+
+/* A chain of n-1 hops and K slices: a hop takes a + c/NET = 2 + 10 us for its first slice, and the
+ * slices follow at max(a, c/NET): (n-1) 12 + (K-1) 10 us. */
+static void a_chain_is_a_pipeline(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {"lua/broadcast_chain.lua", "lua/reduce_chain.lua"};
+    static const uint32_t ranks[] = {2, 3, 8, 33};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 4; k++) {
+            struct plan plan;
+            struct core_spec spec = {.nodes = ranks[k],
+                                     .pcie_Bps = 25e9,
+                                     .nic_Bps = 10e9,
+                                     .step_s = 2e-6,
+                                     .slice_B = 1e5};
+            core_lua_file(scripts[i], ranks[k], 1, &plan);
+            int64_t time = core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 5e6);
+            assert_int_equal(time, ((int64_t)(ranks[k] - 1) * 12 + 49 * 10) * US);
+            plan_free(&plan);
+        }
+}
+
+/* With 100 us to the next node and next to nothing to send, an allgather by ring waits n-1 times,
+ * by trees as often as the distance with the most bits below n has bits: 31 = 16+8+4+2+1. */
+static void trees_save_latency(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t ranks;
+        int64_t ring, pat; /* waits */
+    } cases[] = {{2, 1, 1}, {3, 2, 1}, {7, 6, 2}, {8, 7, 3}, {16, 15, 4}, {33, 32, 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct plan ring, pat;
+        struct core_spec spec = {.nodes = cases[i].ranks,
+                                 .pcie_Bps = 25e9,
+                                 .nic_Bps = 10e9,
+                                 .hop_s = 100e-6,
+                                 .window = 64};
+        core_lua_file("lua/allgather_ring.lua", cases[i].ranks, 1, &ring);
+        core_lua_file("lua/pat.lua", cases[i].ranks, 1, &pat);
+        int64_t by_ring = core_time(&spec, &ring, "gdr", ACCOUNTING_PIPELINED, 8);
+        int64_t by_pat = core_time(&spec, &pat, "gdr", ACCOUNTING_PIPELINED, 8);
+        assert_int_equal(by_ring / (100 * US), cases[i].ring);
+        assert_int_equal(by_pat / (100 * US), cases[i].pat);
+        plan_free(&ring);
+        plan_free(&pat);
+    }
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------
+ */
+
+/* Both trees: n-1 ranks send half the message up, and get half of it: 2(n-1) S in all. Nobody
+ * sends or receives more than 2 S: half to the parent and two halves to children in one tree, and
+ * half in the other, where the rank is a leaf. NET = 10 GB/s: 2 * 8 MB take 1600 us. */
+static void double_tree_shares_the_load(void **state)
+{
+    (void)state;
+    static const uint32_t ranks[] = {2, 3, 4, 7, 8, 16, 33, 64};
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
+        struct core_spec spec = {
+            .nodes = ranks[i], .pcie_Bps = 25e9, .nic_Bps = 10e9, .slice_B = 1e5, .window = 64};
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_machine(&spec, &machine);
+        core_lua_file("lua/double_tree.lua", ranks[i], 1, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 8e6, &ledger);
+        assert_near(ledger.wire_bytes, 2 * (ranks[i] - 1) * 8e6, 1e-12);
+        int64_t tx = ledger.resources[core_resource(&machine, "nic0 wire tx")].busy_most_ps;
+        int64_t rx = ledger.resources[core_resource(&machine, "nic0 wire rx")].busy_most_ps;
+        assert_true(tx <= 1600 * US && rx <= 1600 * US);
+        assert_true(tx == 1600 * US || ranks[i] < 4);
+        /* and all of it flows at once: the busiest wire is idle for a few slices of 10 us a level
+         */
+        int64_t steps = (int64_t)log_down(2 * ranks[i] - 1);
+        assert_true(ledger.total_ps >= tx && ledger.total_ps <= tx + 3 * steps * 10 * US);
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* Two nodes of four GPUs, 8 MB. By ring one GPU of each node sends 2(n-1)/n S out of it: 2 * 14 MB.
+ * In two levels each GPU sends 2(N-1)/N of S/4: 8 * 2 MB. */
+static void two_levels_spare_the_network(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        double wire_B;
+    } cases[] = {{"lua/ring.lua", 28e6}, {"lua/hierarchical.lua", 16e6}};
+    struct core_spec spec = {.nodes = 2, .gpus = 4, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    struct machine machine;
+    core_machine(&spec, &machine);
+    for (size_t i = 0; i < 2; i++) {
+        struct plan plan;
+        struct ledger ledger;
+        core_lua_file(cases[i].script, 8, 4, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 8e6, &ledger);
+        assert_near(ledger.wire_bytes, cases[i].wire_B, 1e-12);
+        ledger_free(&ledger);
+        plan_free(&plan);
+    }
+    machine_free(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nvls_moves_s_and_an_nth),
         cmocka_unit_test(nvls_gains_from_four_gpus_on),
         cmocka_unit_test(nvls_efficiency_is_for_the_switch),
+        cmocka_unit_test(costs_as_the_formulas_say),
+        cmocka_unit_test(two_ranks_have_one_way),
+        cmocka_unit_test(a_chain_is_a_pipeline),
+        cmocka_unit_test(trees_save_latency),
+        cmocka_unit_test(double_tree_shares_the_load),
+        cmocka_unit_test(two_levels_spare_the_network),
     };
     return cmocka_run_group_tests_name("algorithms", tests, NULL, NULL);
 }

@@ -1,0 +1,24 @@
+-- Allreduce in two levels, for nodes of g GPUs. On a ring inside each node the GPUs add up, after
+-- which each holds the node's sum of one g-th of the message; GPUs at the same place of all nodes
+-- run a ring allreduce over that part; a ring inside the node hands the parts round. A GPU sends
+-- 2(g-1)/g of the message inside the node, and by its NIC only 2(N-1)/N of one g-th (N nodes).
+collective = "allreduce"
+
+function plan(p)
+  local n, g, nodes, r = p.ranks, p.gpus_per_node, p.nodes, p.rank
+  local node, place = r // g, r % g
+  local neighbour = node * g + (place + 1) % g
+  p:split(g * nodes) -- part i: chunks i * nodes and on
+  p:loop(g - 1, function(k) -- reduce-scatter inside the node: this GPU gets part `place`
+    p:send { to = neighbour, chunk = (place - 1 - k) % g * nodes, count = nodes, reduce = true }
+  end)
+  p:loop(nodes - 1, function(k) -- ring allreduce of that part between the nodes
+    p:send { to = (r + g) % n, chunk = place * nodes + (node - k) % nodes, reduce = true }
+  end)
+  p:loop(nodes - 1, function(k)
+    p:send { to = (r + g) % n, chunk = place * nodes + (node + 1 - k) % nodes }
+  end)
+  p:loop(g - 1, function(k) -- allgather inside the node
+    p:send { to = neighbour, chunk = (place - k) % g * nodes, count = nodes }
+  end)
+end
