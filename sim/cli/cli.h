@@ -36,6 +36,9 @@ const char *cli_root(void);
 int cli_fail(const struct error *error);
 int cli_fail_scenario(const struct scenario *scenario, enum status status);
 
+/* 0, or a message and the exit code where --format asks for more than text. */
+int cli_refuse_format(const struct options *options, const char *what);
+
 /* Read the scenario that the options name and lay the options on it. On failure everything is
  * printed and freed, and the exit code returned; 0 is success. */
 int cli_load(const struct options *options, struct scenario *ret_scenario);
@@ -48,8 +51,9 @@ enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, u
                      uint32_t root, struct plan *ret_plan, struct error *error);
 
 /* A page of the field guide; see guide.c. Prints what is wrong with it and returns the exit code.
- */
-int cli_guide(const struct options *options, struct scenario *scenario, struct text *text);
+ * *ret_hangs: the page is written, but the transfer that it shows never ends. */
+int cli_guide(const struct options *options, struct scenario *scenario, struct text *text,
+              bool *ret_hangs);
 
 /* ---- experiment: the plans and routes of a scenario, and runs of them ----------------------- */
 

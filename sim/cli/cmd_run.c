@@ -140,8 +140,12 @@ int cmd_run(int argc, char **argv)
     if (scenario.report == REPORT_GUIDE) {
         if (scenario.title)
             text_printf(&text, "# %s\n", scenario.title);
-        code = cli_guide(&options, &scenario, &text);
+        bool hangs = false;
+        code = cli_refuse_format(&options, "a page of the field guide");
+        if (!code)
+            code = cli_guide(&options, &scenario, &text, &hangs);
         code = code ? code : cli_write(&options, &text);
+        code = code ? code : hangs ? EXIT_RUN_FAILED : EXIT_FINE;
     } else {
         code =
             run(&options, &scenario, &text, &error) ? cli_fail(&error) : cli_write(&options, &text);

@@ -1,4 +1,5 @@
 /* cmd_whatif.c: gdsim whatif: before and after. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 
 static const char doc[] =
     "Compare the scenario as it is with the scenario changed by --set, or with every remedy and "
-    "upgrade that applies (--each), ranked by gain.\v"
+    "upgrade that applies (--each), ranked by gain: one by one, and all remedies (what mends a "
+    "setting; upgrades buy hardware) together.\v"
     "Examples:\n"
     "  gdsim whatif scenarios/worked-table.yaml -m gdr --set 'node.devices.nic0.rate=400 Gb/s'\n"
     "  gdsim whatif scenarios/field-guide/acs.yaml --each\n";
@@ -40,7 +42,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* One run: the last size by the first mechanism. */
 struct point {
     double time_us, busbw_GBps;
-    char limit[96], taken[48];
+    bool hangs; /* time is infinite, `limit` says why */
+    char limit[512], taken[48];
 };
 
 static enum status measure(struct experiment *experiment, struct point *ret, struct error *error)
@@ -48,6 +51,12 @@ static enum status measure(struct experiment *experiment, struct point *ret, str
     struct results results;
     enum status status =
         experiment_run(experiment, experiment->scenario->accounting, &results, error);
+    *ret = (struct point){.time_us = (double)INFINITY, .taken = "none: it hangs"};
+    if (status && mechanism_hangs(error)) {
+        ret->hangs = true;
+        snprintf(ret->limit, sizeof ret->limit, "%s", error->message);
+        return STATUS_OK;
+    }
     if (status)
         return status;
     size_t last = results.size_count - 1;
@@ -95,16 +104,41 @@ static void add_row(struct grid *grid, const char *change, const char *kind,
     grid_row(grid);
     grid_set_text(grid, 0, change);
     grid_set_text(grid, 1, kind);
+    grid_set_text(grid, 5, point->taken);
+    if (point->hangs)
+        return;
     grid_set_real(grid, 2, point->time_us);
     grid_set_real(grid, 3, point->busbw_GBps);
-    grid_set_real(grid, 4, before->time_us / point->time_us);
-    grid_set_text(grid, 5, point->taken);
+    if (!before->hangs)
+        grid_set_real(grid, 4, before->time_us / point->time_us);
     grid_set_text(grid, 6, point->limit);
 }
 
+/* Changes that gain less are named together, in tables for people. */
+#define NO_GAIN 1.005
+
+static bool faster(const struct point *point, const struct point *than)
+{
+    return point->time_us * NO_GAIN <= than->time_us && !point->hangs;
+}
+
 struct tried {
-    const struct remedy *remedy;
+    size_t remedy; /* its place in the table */
     struct point point;
+    bool together; /* gains something beside others */
+    bool harms;    /* makes it slower, alone or beside others: not one of `all` */
+};
+
+#define MAX_TRIED 64
+
+/* Every change that applies, alone and together. */
+struct study {
+    const struct scenario *scenario;
+    const char *algorithm;
+    struct point before, all; /* all: the remedies that do no harm, no upgrade */
+    struct tried tried[MAX_TRIED];
+    size_t count, remedies;
+    bool mends[MAX_TRIED]; /* by place in the table: applies, and is no upgrade */
 };
 
 static int by_gain(const void *a, const void *b)
@@ -117,54 +151,140 @@ static int by_gain(const void *a, const void *b)
     return x->remedy < y->remedy ? -1 : x->remedy > y->remedy;
 }
 
-/* The scenario with another machine; it shares everything else with the original. */
-static enum status try_remedy(const struct scenario *scenario, const char *algorithm,
-                              const struct remedy *remedy, struct point *ret, bool *ret_applies,
+/* The scenario with the chosen changes; it shares everything but the machine with the original. */
+static enum status try_chosen(const struct study *study, const bool *chosen, struct point *ret,
                               struct error *error)
 {
-    struct scenario changed = *scenario;
+    struct scenario changed = *study->scenario;
     enum status status =
-        remedy_apply(remedy, &scenario->machine, &changed.machine, ret_applies, error);
-    if (status || !*ret_applies)
+        remedy_apply_all(chosen, &study->scenario->machine, &changed.machine, error);
+    if (status)
         return status;
-    status = measure_scenario(&changed, algorithm, ret, error);
+    status = measure_scenario(&changed, study->algorithm, ret, error);
     machine_free(&changed.machine);
     return status;
 }
 
-/* Changes that gain less are named together, in tables for people. */
-#define NO_GAIN 1.005
-
-static enum status each(const struct scenario *scenario, const char *algorithm,
-                        const struct point *before, bool people, struct grid *grid,
-                        struct text *idle, struct error *error)
+static enum status try_alone(struct study *study, size_t remedy, struct error *error)
 {
-    struct tried tried[64];
-    size_t count = 0;
-    for (size_t i = 0; i < remedy_count; i++) {
-        bool applies;
-        tried[count].remedy = &remedy_table[i];
-        enum status status =
-            try_remedy(scenario, algorithm, &remedy_table[i], &tried[count].point, &applies, error);
-        if (status)
-            return status;
-        count += applies;
+    struct machine copy;
+    bool applies, chosen[MAX_TRIED] = {false};
+    struct tried *tried = &study->tried[study->count];
+    enum status status =
+        remedy_apply(&remedy_table[remedy], &study->scenario->machine, &copy, &applies, error);
+    if (status || !applies)
+        return status;
+    machine_free(&copy);
+    chosen[remedy] = true;
+    *tried = (struct tried){.remedy = remedy};
+    study->count++;
+    study->mends[remedy] = !remedy_table[remedy].upgrade;
+    study->remedies += study->mends[remedy];
+    status = try_chosen(study, chosen, &tried->point, error);
+    tried->harms = !status && faster(&study->before, &tried->point);
+    return status;
+}
+
+/* Whether a remedy is needed beside the others. First every one goes that is not missed (of two
+ * that cure the same, one stays); then one that went still counts if it can stand in for one that
+ * stayed. */
+static enum status try_together(struct study *study, struct error *error)
+{
+    bool kept[MAX_TRIED];
+    struct point with, without;
+    memcpy(kept, study->mends, sizeof kept);
+    enum status status = try_chosen(study, kept, &study->all, error);
+    for (size_t i = study->count; i-- > 0 && !status;) {
+        struct tried *tried = &study->tried[i];
+        if (!kept[tried->remedy])
+            continue;
+        kept[tried->remedy] = false;
+        status = try_chosen(study, kept, &without, error);
+        kept[tried->remedy] = faster(&study->all, &without);
+        if (faster(&without, &study->all)) {
+            tried->harms = true;
+            study->all = without;
+        }
     }
-    qsort(tried, count, sizeof tried[0], by_gain);
-    *idle = (struct text){0};
-    for (size_t i = 0; i < count; i++)
-        if (before->time_us < tried[i].point.time_us * NO_GAIN)
-            text_printf(idle, "%s%s",
-                        idle->length ? "; " : "without effect here: ", tried[i].remedy->name);
-    for (size_t i = 0; i < count; i++)
-        if (!people || before->time_us >= tried[i].point.time_us * NO_GAIN)
-            add_row(grid, tried[i].remedy->name, tried[i].remedy->upgrade ? "upgrade" : "remedy",
-                    before, &tried[i].point);
+    for (size_t i = 0; i < study->count && !status; i++) {
+        struct tried *tried = &study->tried[i];
+        tried->together = kept[tried->remedy];
+        if (!study->mends[tried->remedy] || tried->together || tried->harms ||
+            faster(&tried->point, &study->before))
+            continue;
+        for (size_t k = 0; k < remedy_count && !status && !tried->together; k++) {
+            if (!kept[k])
+                continue;
+            kept[k] = false;
+            status = try_chosen(study, kept, &without, error);
+            kept[tried->remedy] = true;
+            if (!status)
+                status = try_chosen(study, kept, &with, error);
+            kept[tried->remedy] = false;
+            kept[k] = true;
+            tried->together = !status && faster(&with, &without);
+        }
+    }
+    return status;
+}
+
+/* One line that names the changes of one sort. */
+enum sort { HELPS, HELPS_TOGETHER, IDLE, HARMS, SORT_COUNT };
+
+static enum sort sort_of(const struct study *study, const struct tried *tried)
+{
+    return faster(&tried->point, &study->before) ? HELPS
+           : tried->together                     ? HELPS_TOGETHER
+           : tried->harms                        ? HARMS
+                                                 : IDLE;
+}
+
+static void name_them(const struct study *study, enum sort sort, struct text *text)
+{
+    static const char *const titles[SORT_COUNT] = {[HELPS_TOGETHER] =
+                                                       "helps only together with others",
+                                                   [IDLE] = "without effect here",
+                                                   [HARMS] = "makes it slower"};
+    const char *before = titles[sort], *between = ": ";
+    for (size_t i = 0; i < study->count; i++) {
+        if (sort_of(study, &study->tried[i]) != sort)
+            continue;
+        text_printf(text, "%s%s%s", before, between, remedy_table[study->tried[i].remedy].name);
+        before = "";
+        between = "; ";
+    }
+    if (*before == '\0')
+        text_printf(text, "\n");
+}
+
+static enum status each(struct study *study, bool people, struct grid *grid, struct text *notes,
+                        struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < remedy_count && !status; i++)
+        status = try_alone(study, i, error);
+    if (!status && study->remedies > 1)
+        status = try_together(study, error);
+    if (status)
+        return status;
+    if (study->before.hangs)
+        text_printf(notes, "as it is, %s\n", study->before.limit);
+    qsort(study->tried, study->count, sizeof study->tried[0], by_gain);
+    if (study->remedies > 1)
+        add_row(grid, "all remedies together", "remedy", &study->before, &study->all);
+    for (size_t i = 0; i < study->count; i++) {
+        const struct remedy *remedy = &remedy_table[study->tried[i].remedy];
+        if (!people || sort_of(study, &study->tried[i]) == HELPS)
+            add_row(grid, remedy->name, remedy->upgrade ? "upgrade" : "remedy", &study->before,
+                    &study->tried[i].point);
+    }
+    for (enum sort sort = HELPS_TOGETHER; sort < SORT_COUNT; sort++)
+        name_them(study, sort, notes);
     return STATUS_OK;
 }
 
 static int write_out(const struct options *options, const struct grid *grid,
-                     const struct text *idle)
+                     const struct text *notes)
 {
     struct text text = {0};
     struct error error;
@@ -172,8 +292,8 @@ static int write_out(const struct options *options, const struct grid *grid,
     enum status status = strcmp(format, "csv") == 0    ? grid_write_csv(grid, &text, &error)
                          : strcmp(format, "json") == 0 ? grid_write_json(grid, &text, &error)
                                                        : grid_write_table(grid, &text, &error);
-    if (strcmp(format, "table") == 0 && idle->length)
-        text_printf(&text, "%s\n", idle->data);
+    if (strcmp(format, "table") == 0 && notes->length)
+        text_printf(&text, "%s", notes->data);
     int code = status ? cli_fail(&error) : cli_write(options, &text);
     text_free(&text);
     return code;
@@ -185,7 +305,7 @@ int cmd_whatif(int argc, char **argv)
     struct options as_is;
     struct scenario before, after;
     struct point first, second;
-    struct text idle = {0};
+    struct text notes = {0};
     struct error error;
     const struct argp argp = {.options = option_table,
                               .parser = parse,
@@ -212,7 +332,9 @@ int cmd_whatif(int argc, char **argv)
     } else if (options.each) {
         add_row(grid, "as it is", "", &first, &first);
         bool people = !options.shared.format || strcmp(options.shared.format, "table") == 0;
-        if (each(&before, options.shared.algorithm, &first, people, grid, &idle, &error))
+        struct study study = {
+            .scenario = &before, .algorithm = options.shared.algorithm, .before = first};
+        if (each(&study, people, grid, &notes, &error))
             code = cli_fail(&error);
     } else {
         add_row(grid, "before", "", &first, &first);
@@ -226,8 +348,8 @@ int cmd_whatif(int argc, char **argv)
         }
     }
     if (!code)
-        code = write_out(&options.shared, grid, &idle);
-    text_free(&idle);
+        code = write_out(&options.shared, grid, &notes);
+    text_free(&notes);
     grid_free(grid);
     scenario_free(&before);
     return code;

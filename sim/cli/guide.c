@@ -50,12 +50,14 @@ static void write_costs(struct text *text, const struct results *broken,
 }
 
 static enum status compare(const struct options *options, struct scenario *broken,
-                           struct scenario *healthy, struct text *text, struct error *error)
+                           struct scenario *healthy, struct text *text, bool *ret_hangs,
+                           struct error *error)
 {
     struct experiment experiments[2];
     struct results results[2];
     enum status status = run_times(broken, options->algorithm, &experiments[0], &results[0], error);
-    if (status == STATUS_FAILED) { /* it hangs: that is what the page is about */
+    *ret_hangs = status && mechanism_hangs(error);
+    if (*ret_hangs) {
         text_printf(text, "\nas it is, %s\n", error->message);
         return STATUS_OK;
     }
@@ -74,7 +76,8 @@ static enum status compare(const struct options *options, struct scenario *broke
     return status;
 }
 
-int cli_guide(const struct options *options, struct scenario *scenario, struct text *text)
+int cli_guide(const struct options *options, struct scenario *scenario, struct text *text,
+              bool *ret_hangs)
 {
     struct object_reader reader = {&scenario->diag, NULL};
     struct yaml_node *guide = yaml_map_get(scenario->tree->root, "guide");
@@ -82,6 +85,7 @@ int cli_guide(const struct options *options, struct scenario *scenario, struct t
     struct scenario healthy;
     struct error error;
     char *set[EXPECT_MAX_SET];
+    *ret_hangs = false;
     if (!guide || yaml_check_keys(guide, keys, 5, "guide", &scenario->diag)) {
         if (!guide)
             diag_add(&scenario->diag, scenario->tree->root->mark, NULL,
@@ -99,7 +103,8 @@ int cli_guide(const struct options *options, struct scenario *scenario, struct t
     int code = diag_count(&scenario->diag) ? cli_fail_scenario(scenario, STATUS_INPUT)
                                            : cli_load(&mended, &healthy);
     if (!code) {
-        code = compare(options, scenario, &healthy, text, &error) ? cli_fail(&error) : EXIT_FINE;
+        code = compare(options, scenario, &healthy, text, ret_hangs, &error) ? cli_fail(&error)
+                                                                             : EXIT_FINE;
         scenario_free(&healthy);
     }
     for (size_t i = 0; i < count; i++)

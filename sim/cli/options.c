@@ -80,6 +80,9 @@ int cli_fail(const struct error *error)
         fprintf(stderr, "gdsim: %s\n", error->message);
     if (error->hint[0])
         fprintf(stderr, " hint: %s\n", error->hint);
+    else if (mechanism_hangs(error))
+        fprintf(stderr, " hint: gdsim check shows each path with its fix; gdsim whatif --each what "
+                        "ends the hang\n");
     return error->status == STATUS_INPUT ? EXIT_BAD_INPUT : EXIT_RUN_FAILED;
 }
 
@@ -92,6 +95,14 @@ int cli_fail_scenario(const struct scenario *scenario, enum status status)
     }
     fputs(text, stderr);
     free(text);
+    return EXIT_BAD_INPUT;
+}
+
+int cli_refuse_format(const struct options *options, const char *what)
+{
+    if (!options->format || strcmp(options->format, "table") == 0)
+        return EXIT_FINE;
+    fprintf(stderr, "gdsim: %s is text only: no --format %s\n", what, options->format);
     return EXIT_BAD_INPUT;
 }
 

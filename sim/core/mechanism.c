@@ -1,6 +1,7 @@
 /* mechanism.c: the table, and what mechanisms share. See mechanism.h. */
 #include "sim/core/mechanism.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct mechanism mechanism_table[] = {
@@ -69,12 +70,22 @@ enum status mechanism_fall_back(const char *name, const struct machine *machine,
     return route->taken->route(machine, ends, route, error);
 }
 
+static const char hangs[] = "hangs"; /* the subject of such an error */
+
+bool mechanism_hangs(const struct error *error)
+{
+    return error->status == STATUS_FAILED && strcmp(error->subject, hangs) == 0;
+}
+
 enum status mechanism_hang(const struct route *route, struct error *error)
 {
     size_t at = 0; /* the verdict that hangs may not be the last that was noted */
     while (at + 1 < route->verdict_count && route->verdicts[at].outcome < OUTCOME_HANGS)
         at++;
-    return error_set(error, STATUS_FAILED, "the transfer hangs: %s", route->verdicts[at].sentence);
+    error_set(error, STATUS_FAILED, "the transfer hangs: %s", route->verdicts[at].sentence);
+    if (error)
+        snprintf(error->subject, sizeof error->subject, "%s", hangs);
+    return STATUS_FAILED;
 }
 
 enum status mechanism_react(enum outcome outcome, const char *fall_back,

@@ -42,6 +42,9 @@ const struct mechanism *mechanism_find(const char *name);
 enum status mechanism_route(const struct mechanism *mechanism, const struct machine *machine,
                             const struct endpoints *ends, struct route *route, struct error *error);
 
+/* Whether an error says that the transfer hangs. */
+bool mechanism_hangs(const struct error *error);
+
 /* ---- for mechanisms ---------------------------------------------------------------------------
  */
 

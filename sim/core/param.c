@@ -134,6 +134,8 @@ enum status param_parse(enum param_id id, const char *text, size_t length, doubl
             return no_word(id, text, length, error);
         bits |= 1u << index;
         at = end + 1;
+        if (at == length) /* a + with nothing behind it */
+            return no_word(id, text, length, error);
     }
     *ret_value = bits;
     return STATUS_OK;

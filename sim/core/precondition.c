@@ -32,11 +32,17 @@ const struct precondition_info precondition_table[PRE_COUNT] = {
     [PRE_ACS] = {"no ACS redirect on the path",
                  "lspci -vvv as root, ACSCtl: ReqRedir+, CmpltRedir+ or EgressCtrl+ on a port of "
                  "the path",
-                 "bare metal: clear ACS on each port of the path (setpci, or "
-                 "pci=disable_acs_redir=); VM: enable ATS on the NIC"},
+                 "clear ACS on each port of the path (setpci, or pci=disable_acs_redir=)",
+                 "lspci -vvv as root on the host, ACSCtl: ReqRedir+ on a port of the path, with "
+                 "ATSCtl: Enable- on the NIC",
+                 "enable ATS on the NIC (ATSCtl: Enable+; mlxconfig -d DEV s ATS_ENABLED=true); "
+                 "ACS must stay on in a VM"},
     [PRE_IOMMU] = {"IOMMU off or identity",
                    "cat /sys/kernel/iommu_groups/*/type; dmesg | grep -iE 'dmar|amd-vi'",
-                   "iommu.passthrough=1 (iommu=pt), or disable VT-d / AMD-Vi; VM: ATS"},
+                   "iommu.passthrough=1 (iommu=pt), or disable VT-d / AMD-Vi",
+                   "lspci -vvv as root on the host, ATSCtl: Enable- on the NIC",
+                   "enable ATS on the NIC (ATSCtl: Enable+; mlxconfig -d DEV s ATS_ENABLED=true); "
+                   "the IOMMU must stay on for a VM"},
     [PRE_LINK_TRAINED] = {"link trained to full speed and width",
                           "lspci -vv under load, LnkSta against LnkCap",
                           "reseat the card or riser, change the slot, update firmware"},
@@ -44,10 +50,11 @@ const struct precondition_info precondition_table[PRE_COUNT] = {
                               "lspci -vv, DevCtl RlxdOrd; NCCL_DEBUG=INFO: [RO] behind the HCA",
                               "NCCL_IB_PCI_RELAXED_ORDERING=1; perftest without "
                               "--disable_pcie_relaxed"},
-    [PRE_READ_CREDITS] = {"enough outstanding PCIe reads",
-                          "ib_read_bw --use_cuda below ib_write_bw --use_cuda; mlxconfig -d DEV q "
-                          "MAX_ACC_OUT_READ",
-                          "mlxconfig -d DEV s MAX_ACC_OUT_READ=44 and reset the NIC; larger MRRS"},
+    [PRE_READ_CREDITS] =
+        {"enough outstanding PCIe reads",
+         "ib_read_bw --use_cuda below ib_write_bw --use_cuda; mlxconfig -d DEV q "
+         "MAX_ACC_OUT_READ",
+         "more of them (mlxconfig, MAX_ACC_OUT_READ), then reset the NIC; larger MRRS"},
     [PRE_DUPLEX] = {"both directions at full rate", "ib_write_bw -b --use_cuda",
                     "none known; plan with the duplex rate"},
     [PRE_REGISTERED] = {"buffers registered before",

@@ -3,7 +3,8 @@
  * Nobody's fast path fails with an error. So every route carries the verdict of each precondition
  * that was met on its way, in the order hardware and software meet them: what it said and what it
  * did to the route. How a person sees it on a machine, and what mends it, is one table, which
- * `gdsim check` and the probe's `doctor` share in words.
+ * `gdsim check` and the probe's `doctor` share in words. In a virtual machine some of it differs:
+ * ACS and translation are what keeps guests apart, so they stay, and the cure is ATS.
  */
 #ifndef GDSIM_CORE_PRECONDITION_H
 #define GDSIM_CORE_PRECONDITION_H
@@ -46,6 +47,7 @@ struct precondition_info {
     const char *name; /* a few words: "peer memory module or dma-buf" */
     const char *see;  /* the command a person runs */
     const char *fix;
+    const char *see_in_vm, *fix_in_vm; /* NULL: the same */
 };
 
 struct verdict_item {

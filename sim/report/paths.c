@@ -1,6 +1,7 @@
 /* paths.c: see paths.h. */
 #include "sim/report/paths.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,38 @@ static const char *taken_name(const struct route *route)
     return route->taken->title;
 }
 
+/* How many reads the sender's NIC needs for its line rate; 0: the route is silent about that. */
+static double reads_needed(const struct machine *machine, const struct route *route)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < machine->node.device_count; i++) {
+        const struct device *nic = &machine->node.devices[i];
+        const struct resource *own = &machine->node.resources[nic->resource];
+        if (nic->kind != DEVICE_NIC || place++ != route->nic[0])
+            continue;
+        return ceil(param_get(&nic->params, PARAM_NIC_READS) * own[NIC_TX].rate_Bps /
+                    own[NIC_READ_CREDITS].rate_Bps);
+    }
+    return 0;
+}
+
+static void write_verdict(struct text *text, const struct machine *machine,
+                          const struct route *route, const struct verdict_item *item)
+{
+    const struct precondition_info *info = &precondition_table[item->what];
+    bool vm = param_get(&machine->state, PARAM_STATE_VM) > 0;
+    text_printf(text, "  %s: %s\n    see: %s\n", outcome_name(item->outcome), item->sentence,
+                vm && info->see_in_vm ? info->see_in_vm : info->see);
+    double reads = item->what == PRE_READ_CREDITS ? reads_needed(machine, route) : 0;
+    if (reads > 0)
+        text_printf(text,
+                    "    fix: mlxconfig -d DEV s MAX_ACC_OUT_READ=%.0f and reset the NIC; "
+                    "larger MRRS\n",
+                    reads);
+    else
+        text_printf(text, "    fix: %s\n", vm && info->fix_in_vm ? info->fix_in_vm : info->fix);
+}
+
 static void write_path(struct text *text, const struct routes *routes, const struct ledger *ledger,
                        size_t slot)
 {
@@ -64,10 +97,15 @@ static void write_path(struct text *text, const struct routes *routes, const str
     text_printf(text, "%s", name);
     if (more)
         text_printf(text, " and %zu more like it", more);
-    text_printf(text, "\n  asked: %s\n  taken: %s", route->asked->title, taken_name(route));
-    if (route->taken != route->asked)
+    bool hangs = route_worst(route) == OUTCOME_HANGS;
+    text_printf(text, "\n  asked: %s\n  taken: %s", route->asked->title,
+                hangs ? "none" : taken_name(route));
+    if (hangs)
+        text_printf(text, "   <-- it hangs");
+    else if (route->taken != route->asked)
         text_printf(text, "   <-- not what was asked for");
-    text_printf(text, "\n  way:  ");
+    if (!hangs)
+        text_printf(text, "\n  way:  ");
     for (size_t s = 0; s < route->stage_count; s++) {
         const struct route_stage *stage = &route->stages[s];
         for (size_t i = 0; i < stage->leg_count; i++)
@@ -80,12 +118,8 @@ static void write_path(struct text *text, const struct routes *routes, const str
     text_printf(text, "\n");
     if (route->verdict_count == 0)
         text_printf(text, "  every precondition holds\n");
-    for (size_t i = 0; i < route->verdict_count; i++) {
-        const struct verdict_item *item = &route->verdicts[i];
-        const struct precondition_info *info = &precondition_table[item->what];
-        text_printf(text, "  %s: %s\n    see: %s\n    fix: %s\n", outcome_name(item->outcome),
-                    item->sentence, info->see, info->fix);
-    }
+    for (size_t i = 0; i < route->verdict_count; i++)
+        write_verdict(text, routes->machine, route, &route->verdicts[i]);
 }
 
 enum outcome paths_write(struct text *text, const struct routes *routes,

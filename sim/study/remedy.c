@@ -25,18 +25,61 @@ static bool change_devices(struct machine *machine, enum device_kind kind, enum 
     return changed;
 }
 
-static bool change_pcie(struct machine *machine, enum param_id id, double value)
+static bool state_is(const struct machine *machine, enum param_id id)
 {
-    bool changed = false;
+    return param_get(&machine->state, id) > 0;
+}
+
+enum { ACS_REDIRECT = 0x2C }; /* RR | CR | EC; source validation and the like redirect nothing */
+
+static unsigned redirects(const struct link *link)
+{
+    return link->kind == LINK_PCIE
+               ? (unsigned)param_get(&link->params, PARAM_PCIE_ACS) & ACS_REDIRECT
+               : 0;
+}
+
+/* A VM's isolation rests on ACS and on translation: there both stay, and ATS is the cure. Where
+ * ATS is on, packets are translated before they reach a port, and pass. */
+static bool acs_in_the_way(const struct machine *machine)
+{
+    if (state_is(machine, PARAM_STATE_VM) || state_is(machine, PARAM_STATE_ATS))
+        return false;
     for (size_t i = 0; i < machine->node.link_count; i++)
-        if (machine->node.links[i].kind == LINK_PCIE)
-            changed = change(&machine->node.links[i].params, id, value) || changed;
-    return changed;
+        if (redirects(&machine->node.links[i]) &&
+            machine->node.devices[machine->node.links[i].end[0]].kind == DEVICE_PCIE_SWITCH)
+            return true;
+    return false;
 }
 
 static bool acs_off(struct machine *machine)
 {
-    return change_pcie(machine, PARAM_PCIE_ACS, 0);
+    bool changed = false;
+    for (size_t i = 0; i < machine->node.link_count; i++) {
+        struct params *params = &machine->node.links[i].params;
+        unsigned bits = redirects(&machine->node.links[i]);
+        if (bits)
+            changed = change(params, PARAM_PCIE_ACS,
+                             (unsigned)param_get(params, PARAM_PCIE_ACS) - bits) ||
+                      changed;
+    }
+    return changed;
+}
+
+static bool may_stop_translating(const struct machine *machine)
+{
+    return machine_translates(machine) && !state_is(machine, PARAM_STATE_VM);
+}
+
+static bool iommu_identity(struct machine *machine)
+{
+    return change(&machine->state, PARAM_STATE_IOMMU, 1);
+}
+
+/* ATS asks the IOMMU that translates; a VM has one below it, whatever it sees itself. */
+static bool something_translates(const struct machine *machine)
+{
+    return machine_translates(machine) || state_is(machine, PARAM_STATE_VM);
 }
 
 static bool ats_on(struct machine *machine)
@@ -44,31 +87,42 @@ static bool ats_on(struct machine *machine)
     return change(&machine->state, PARAM_STATE_ATS, 1);
 }
 
+static bool nobody_pins(const struct machine *machine)
+{
+    return !state_is(machine, PARAM_STATE_DMABUF);
+}
+
 static bool peermem(struct machine *machine)
 {
     return change(&machine->state, PARAM_STATE_PEERMEM, 1);
 }
 
-static bool iommu_identity(struct machine *machine)
-{
-    if (param_get(&machine->state, PARAM_STATE_IOMMU) < 2)
-        return false;
-    return change(&machine->state, PARAM_STATE_IOMMU, 1);
-}
-
+/* To what both ends can do. A rate that was given outright grows as the link's own would. */
 static bool retrain(struct machine *machine)
 {
     bool changed = false;
     for (size_t i = 0; i < machine->node.link_count; i++) {
-        struct params *params = &machine->node.links[i].params;
-        if (machine->node.links[i].kind != LINK_PCIE)
+        struct link *link = &machine->node.links[i];
+        if (link->kind != LINK_PCIE)
             continue;
-        double gen = param_get(params, PARAM_PCIE_GEN_MAX);
-        double width = param_get(params, PARAM_PCIE_WIDTH_MAX);
-        if (gen > param_get(params, PARAM_PCIE_GEN))
-            changed = change(params, PARAM_PCIE_GEN, gen);
-        if (width > param_get(params, PARAM_PCIE_WIDTH))
-            changed = change(params, PARAM_PCIE_WIDTH, width);
+        double rate = param_get(&link->params, PARAM_PCIE_RATE);
+        double gen = param_get(&link->params, PARAM_PCIE_GEN_MAX);
+        double width = param_get(&link->params, PARAM_PCIE_WIDTH_MAX);
+        struct link trained = *link;
+        param_set(&trained.params, PARAM_PCIE_RATE, 0, by_remedy);
+        double before_Bps = link_rate_Bps(&trained);
+        bool grows = false;
+        if (gen > param_get(&link->params, PARAM_PCIE_GEN))
+            grows = change(&trained.params, PARAM_PCIE_GEN, gen);
+        if (width > param_get(&link->params, PARAM_PCIE_WIDTH))
+            grows = change(&trained.params, PARAM_PCIE_WIDTH, width) || grows;
+        if (!grows)
+            continue;
+        double after_Bps = link_rate_Bps(&trained);
+        if (rate > 0)
+            param_set(&trained.params, PARAM_PCIE_RATE, rate * after_Bps / before_Bps, by_remedy);
+        link->params = trained.params;
+        changed = true;
     }
     return changed;
 }
@@ -76,6 +130,18 @@ static bool retrain(struct machine *machine)
 static bool relaxed_ordering(struct machine *machine)
 {
     return change_devices(machine, DEVICE_NIC, PARAM_NIC_RELAXED_ORDERING, 1);
+}
+
+static bool reads_too_few(const struct machine *machine)
+{
+    const struct node_type *node = &machine->node;
+    for (size_t i = 0; i < node->device_count; i++) {
+        const struct resource *own = &node->resources[node->devices[i].resource];
+        if (node->devices[i].kind == DEVICE_NIC &&
+            own[NIC_READ_CREDITS].rate_Bps < own[NIC_TX].rate_Bps)
+            return true;
+    }
+    return false;
 }
 
 /* As many reads as the line rate needs (Little's law). */
@@ -90,14 +156,19 @@ static bool more_reads(struct machine *machine)
     return changed;
 }
 
+static bool to_sys(struct params *state, enum param_id id)
+{
+    return param_get(state, id) < PATH_SYS && change(state, id, PATH_SYS);
+}
+
 static bool gdr_level(struct machine *machine)
 {
-    return change(&machine->state, PARAM_STATE_GDR_LEVEL, PATH_SYS);
+    return to_sys(&machine->state, PARAM_STATE_GDR_LEVEL);
 }
 
 static bool p2p_level(struct machine *machine)
 {
-    return change(&machine->state, PARAM_STATE_P2P_LEVEL, PATH_SYS);
+    return to_sys(&machine->state, PARAM_STATE_P2P_LEVEL);
 }
 
 static bool p2p_driver(struct machine *machine)
@@ -135,6 +206,17 @@ static bool move_nics(struct machine *machine)
         }
     }
     return changed;
+}
+
+static bool bar1_too_small(const struct machine *machine)
+{
+    for (size_t g = 0; g < machine->node.gpu_count; g++) {
+        const struct params *gpu = &machine->node.devices[machine->node.gpus[g]].params;
+        double left = param_get(gpu, PARAM_GPU_BAR1) - param_get(gpu, PARAM_GPU_BAR1_USED);
+        if (left < param_get(&machine->state, PARAM_STATE_WORKING_SET) || left <= 0)
+            return true;
+    }
+    return false;
 }
 
 static bool large_bar(struct machine *machine)
@@ -215,29 +297,30 @@ static bool next_pcie(struct machine *machine)
     return changed;
 }
 
+/* Where two cure the same, the one that leaves less to do comes first: remedy_apply_all. */
 const struct remedy remedy_table[] = {
-    {"clear ACS redirect on every port", false, acs_off},
-    {"ATS on", false, ats_on},
-    {"load nvidia_peermem", false, peermem},
-    {"IOMMU to identity (iommu=pt)", false, iommu_identity},
-    {"retrain links to full speed and width", false, retrain},
-    {"relaxed ordering on", false, relaxed_ordering},
-    {"enough outstanding reads (MAX_ACC_OUT_READ)", false, more_reads},
-    {"GDR level SYS (NCCL_NET_GDR_LEVEL=SYS)", false, gdr_level},
-    {"P2P level SYS (NCCL_P2P_LEVEL=SYS)", false, p2p_level},
-    {"a driver that allows P2P", false, p2p_driver},
-    {"move the NICs to the GPUs' switches", false, move_nics},
-    {"large BAR1, mappings freed", false, large_bar},
-    {"buffers from cudaMalloc, drivers aligned", false, cuda_buffers},
-    {"persistent, registered buffers", false, persistent},
-    {"load gdrdrv", false, gdrdrv},
-    {"load nvidia-fs", false, nvidia_fs},
-    {"a file system that supports GDS", false, filesystem},
-    {"align storage requests", false, aligned},
-    {"NICs twice as fast", true, faster_nics},
-    {"PCIe one generation up", true, next_pcie},
-    {"host memory twice as fast", true, faster_dram},
-    {"drives twice as fast", true, faster_drives},
+    {"clear ACS redirect on every port", false, acs_in_the_way, acs_off},
+    {"IOMMU to identity (iommu=pt)", false, may_stop_translating, iommu_identity},
+    {"ATS on", false, something_translates, ats_on},
+    {"load nvidia_peermem", false, nobody_pins, peermem},
+    {"retrain links to full speed and width", false, NULL, retrain},
+    {"relaxed ordering on", false, NULL, relaxed_ordering},
+    {"enough outstanding reads (MAX_ACC_OUT_READ)", false, reads_too_few, more_reads},
+    {"GDR level SYS (NCCL_NET_GDR_LEVEL=SYS)", false, NULL, gdr_level},
+    {"P2P level SYS (NCCL_P2P_LEVEL=SYS)", false, NULL, p2p_level},
+    {"a driver that allows P2P", false, NULL, p2p_driver},
+    {"move the NICs to the GPUs' switches", false, NULL, move_nics},
+    {"large BAR1, mappings freed", false, bar1_too_small, large_bar},
+    {"buffers from cudaMalloc, drivers aligned", false, NULL, cuda_buffers},
+    {"persistent, registered buffers", false, NULL, persistent},
+    {"load gdrdrv", false, NULL, gdrdrv},
+    {"load nvidia-fs", false, NULL, nvidia_fs},
+    {"a file system that supports GDS", false, NULL, filesystem},
+    {"align storage requests", false, NULL, aligned},
+    {"NICs twice as fast", true, NULL, faster_nics},
+    {"PCIe one generation up", true, NULL, next_pcie},
+    {"host memory twice as fast", true, NULL, faster_dram},
+    {"drives twice as fast", true, NULL, faster_drives},
 };
 const size_t remedy_count = sizeof remedy_table / sizeof remedy_table[0];
 
@@ -245,6 +328,9 @@ enum status remedy_apply(const struct remedy *remedy, const struct machine *mach
                          struct machine *ret_copy, bool *ret_applies, struct error *error)
 {
     struct machine copy;
+    *ret_applies = false;
+    if (remedy->wanted && !remedy->wanted(machine))
+        return STATUS_OK;
     enum status status = machine_copy(machine, &copy, error);
     if (status)
         return status;
@@ -255,5 +341,30 @@ enum status remedy_apply(const struct remedy *remedy, const struct machine *mach
         machine_free(&copy);
     else
         *ret_copy = copy;
+    return status;
+}
+
+enum status remedy_apply_all(const bool *chosen, const struct machine *machine,
+                             struct machine *ret_copy, struct error *error)
+{
+    struct machine best;
+    enum status status = machine_copy(machine, &best, error);
+    if (status)
+        return status;
+    status = machine_finish(&best, error);
+    for (size_t i = 0; i < remedy_count && !status; i++) {
+        struct machine next;
+        bool applies = false;
+        if (chosen[i])
+            status = remedy_apply(&remedy_table[i], &best, &next, &applies, error);
+        if (!applies || status)
+            continue;
+        machine_free(&best);
+        best = next;
+    }
+    if (status)
+        machine_free(&best);
+    else
+        *ret_copy = best;
     return status;
 }

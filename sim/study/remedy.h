@@ -12,6 +12,8 @@
 struct remedy {
     const char *name;
     bool upgrade; /* buys hardware, rather than mends a setting */
+    /* Whether a (finished) machine wants it; NULL: whenever there is something to change. */
+    bool (*wanted)(const struct machine *machine);
     /* Change the (unfinished) copy; false when there is nothing to change. */
     bool (*apply)(struct machine *machine);
 };
@@ -23,5 +25,10 @@ extern const size_t remedy_count;
  * remedy has nothing to change. */
 enum status remedy_apply(const struct remedy *remedy, const struct machine *machine,
                          struct machine *ret_copy, bool *ret_applies, struct error *error);
+
+/* A finished copy with the chosen ones applied one after the other, in the order of the table, as
+ * far as they apply to what the ones before have left. `chosen` has an entry for each. */
+enum status remedy_apply_all(const bool *chosen, const struct machine *machine,
+                             struct machine *ret_copy, struct error *error);
 
 #endif

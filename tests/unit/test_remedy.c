@@ -56,7 +56,8 @@ static const struct {
 } rows[] = {
     {"clear ACS", PRE_ACS, {{PARAM_PCIE_ACS, 0x04, "sw0", "gpu0"}}, "gdr", "gpu0", "gpu2", false},
     {"clear ACS", PRE_ACS, {{PARAM_PCIE_ACS, 0x20, "sw1", "nic1"}}, "gdr", "gpu0", "gpu2", false},
-    {"ATS on", PRE_ACS, {{PARAM_PCIE_ACS, 0x04, "sw0", "gpu0"}}, "gdr", "gpu0", "gpu2", false},
+    {"ATS on", PRE_ACS, {{PARAM_PCIE_ACS, 0x04, "sw0", "gpu0"}, {PARAM_STATE_VM, 1, NULL, NULL}},
+     "gdr", "gpu0", "gpu2", false},
     {"ATS on", PRE_IOMMU, {{PARAM_STATE_IOMMU, 2, NULL, NULL}, {PARAM_STATE_VM, 1, NULL, NULL}},
      "gdr", "gpu0", "gpu2", false},
     {"load nvidia_peermem", PRE_PEER_MODULE, {{PARAM_STATE_PEERMEM, 0, NULL, NULL}}, "gdr",
@@ -161,16 +162,14 @@ static void the_machine_is_left_alone(void **state)
     }
 }
 
-/* Nothing broken: no mend has anything to do. ATS is off there, which is no fault, but can always
- * be switched on. */
+/* Nothing broken: no mend has anything to do. */
 static void nothing_to_mend_on_a_good_machine(void **state)
 {
     (void)state;
     struct machine machine;
     rig(NULL, 0, &machine);
     for (size_t r = 0; r < remedy_count; r++) {
-        bool ats = strcmp(remedy_table[r].name, "ATS on") == 0;
-        if (remedy_table[r].upgrade || ats)
+        if (remedy_table[r].upgrade)
             continue;
         if (applies(&remedy_table[r], &machine))
             print_error("\"%s\" applies to a machine without fault\n", remedy_table[r].name);
@@ -187,10 +186,8 @@ static void no_remedy_claims_anothers_fault(void **state)
         struct machine machine;
         break_row(i, &machine);
         for (size_t r = 0; r < remedy_count; r++) {
-            bool own = &remedy_table[r] == find(rows[i].remedy) ||
-                       strcmp(remedy_table[r].name, "ATS on") == 0 || remedy_table[r].upgrade ||
-                       (rows[i].what == PRE_ACS && &remedy_table[r] == find("clear ACS")) ||
-                       (rows[i].what == PRE_IOMMU && &remedy_table[r] == find("IOMMU"));
+            bool own = &remedy_table[r] == find(rows[i].remedy) || remedy_table[r].upgrade ||
+                       (rows[i].what == PRE_IOMMU && &remedy_table[r] == find("ATS on"));
             if (!own && applies(&remedy_table[r], &machine))
                 print_error("\"%s\" applies to row %zu\n", remedy_table[r].name, i);
             assert_true(own || !applies(&remedy_table[r], &machine));
@@ -210,6 +207,126 @@ static void identity_is_left_alone(void **state)
         assert_int_equal(applies(find("IOMMU to identity"), &machine), iommu == 2);
         machine_free(&machine);
     }
+}
+
+/* What holds already, or must stay as it is, is not offered. */
+static void only_what_can_help_is_offered(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *remedy;
+        struct core_change change[3];
+        bool offered;
+    } cases[] = {
+        {"clear ACS", {{PARAM_PCIE_ACS, 0x01, "sw0", "gpu0"}}, false}, /* source validation */
+        {"clear ACS", {{PARAM_PCIE_ACS, 0x43, "sw0", "gpu0"}}, false},
+        {"clear ACS", {{PARAM_PCIE_ACS, 0x08, "cpu0", "sw0"}}, false}, /* a root port */
+        {"clear ACS", {{PARAM_PCIE_ACS, 0x21, "sw0", "gpu0"}}, true},
+        {"clear ACS",
+         {{PARAM_PCIE_ACS, 0x2C, "sw0", "gpu0"}, {PARAM_STATE_VM, 1, NULL, NULL}},
+         false},
+        {"IOMMU", {{PARAM_STATE_IOMMU, 2, NULL, NULL}, {PARAM_STATE_VM, 1, NULL, NULL}}, false},
+        {"ATS on", {{PARAM_PCIE_ACS, 0x2C, "sw0", "gpu0"}}, false}, /* nothing translates */
+        {"ATS on", {{PARAM_STATE_IOMMU, 1, NULL, NULL}}, false},
+        {"ATS on", {{PARAM_STATE_IOMMU, 2, NULL, NULL}}, true},
+        {"ATS on", {{PARAM_STATE_IOMMU, 2, NULL, NULL}, {PARAM_STATE_ATS, 1, NULL, NULL}}, false},
+        {"load nvidia_peermem", {{PARAM_STATE_PEERMEM, 0, NULL, NULL}}, true},
+        {"load nvidia_peermem",
+         {{PARAM_STATE_PEERMEM, 0, NULL, NULL}, {PARAM_STATE_DMABUF, 1, NULL, NULL}},
+         false},
+        {"enough outstanding", {{PARAM_NIC_READS, 1e6, "nic0", NULL}}, false},
+        {"large BAR1", {{PARAM_GPU_BAR1, 64e9, "gpu0", NULL}}, false},
+        {"large BAR1",
+         {{PARAM_GPU_BAR1, 64e9, "gpu0", NULL}, {PARAM_GPU_BAR1_USED, 63.9e9, "gpu0", NULL}},
+         true},
+        {"GDR level", {{PARAM_STATE_GDR_LEVEL, PATH_SYS, NULL, NULL}}, false},
+        {"GDR level", {{PARAM_STATE_GDR_LEVEL, PATH_NET, NULL, NULL}}, false},
+        {"GDR level", {{PARAM_STATE_GDR_LEVEL, PATH_PHB, NULL, NULL}}, true},
+        {"P2P level", {{PARAM_STATE_P2P_LEVEL, PATH_NET, NULL, NULL}}, false},
+        {"retrain links", {{PARAM_PCIE_WIDTH_MAX, 1, "sw0", "gpu0"}}, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct machine machine;
+        size_t count = 0;
+        while (count < 3 && (cases[i].change[count].id || cases[i].change[count].name))
+            count++;
+        rig(cases[i].change, count, &machine);
+        if (applies(find(cases[i].remedy), &machine) != cases[i].offered)
+            print_error("case %zu: \"%s\" %s\n", i, cases[i].remedy,
+                        cases[i].offered ? "is not offered" : "is offered");
+        assert_int_equal(applies(find(cases[i].remedy), &machine), cases[i].offered);
+        machine_free(&machine);
+    }
+}
+
+/* Only the redirect bits go. */
+static void other_acs_bits_stay(void **state)
+{
+    (void)state;
+    const struct core_change change = {PARAM_PCIE_ACS, 0x7F, "sw0", "gpu0"};
+    struct machine machine, mended;
+    struct error error;
+    bool does;
+    size_t kept = 0;
+    rig(&change, 1, &machine);
+    assert_ok(remedy_apply(find("clear ACS"), &machine, &mended, &does, &error), &error);
+    assert_true(does);
+    for (size_t i = 0; i < mended.node.link_count; i++)
+        if (mended.node.links[i].kind == LINK_PCIE)
+            kept += (unsigned)param_get(&mended.node.links[i].params, PARAM_PCIE_ACS) == 0x53;
+    assert_int_equal(kept, 1);
+    machine_free(&mended);
+    machine_free(&machine);
+}
+
+/* A link whose rate was given outright grows by as much as its lanes. */
+static void a_given_rate_is_retrained_too(void **state)
+{
+    (void)state;
+    const struct core_change changes[] = {{PARAM_PCIE_RATE, 2e9, "sw0", "gpu0"},
+                                          {PARAM_PCIE_WIDTH, 8, "sw0", "gpu0"},
+                                          {PARAM_PCIE_WIDTH_MAX, 16, "sw0", "gpu0"}};
+    struct machine machine, mended;
+    struct route route;
+    struct error error;
+    bool does;
+    rig(changes, 3, &machine);
+    assert_ok(core_route(&machine, "gdr", "gpu0", "gpu2", false, &route, &error), &error);
+    assert_near(core_slowest_Bps(&route), 2e9, 1e-12);
+    assert_ok(remedy_apply(find("retrain"), &machine, &mended, &does, &error), &error);
+    assert_true(does);
+    assert_ok(core_route(&mended, "gdr", "gpu0", "gpu2", false, &route, &error), &error);
+    assert_near(core_slowest_Bps(&route), 4e9, 0.03); /* overheads do not halve */
+    assert_null(core_verdict(&route, PRE_LINK_TRAINED));
+    machine_free(&mended);
+    machine_free(&machine);
+}
+
+/* Two faults: only both remedies bring the path back. What one remedy makes needless is not done:
+ * after identity nothing translates, so ATS stays off. */
+static void all_together(void **state)
+{
+    (void)state;
+    const struct core_change changes[] = {{PARAM_STATE_PEERMEM, 0, NULL, NULL},
+                                          {PARAM_STATE_IOMMU, 2, NULL, NULL}};
+    bool *chosen = calloc(remedy_count, sizeof *chosen);
+    struct machine machine, mended;
+    struct route route;
+    struct error error;
+    assert_non_null(chosen);
+    rig(changes, 2, &machine);
+    for (int both = 0; both < 2; both++) {
+        chosen[find("load nvidia_peermem") - remedy_table] = true;
+        chosen[find("IOMMU to identity") - remedy_table] = both;
+        chosen[find("ATS on") - remedy_table] = both;
+        assert_ok(remedy_apply_all(chosen, &machine, &mended, &error), &error);
+        assert_ok(core_route(&mended, "gdr", "gpu0", "gpu2", false, &route, &error), &error);
+        assert_string_equal(route.taken->name, both ? "gdr" : "host");
+        assert_int_equal((int)param_get(&mended.state, PARAM_STATE_ATS), 0);
+        machine_free(&mended);
+    }
+    machine_free(&machine);
+    free(chosen);
 }
 
 /* GPU below a switch, NIC on the root complex (PHB; level PXB): moving it makes them PIX. */
@@ -342,6 +459,10 @@ int main(void)
         cmocka_unit_test(nothing_to_mend_on_a_good_machine),
         cmocka_unit_test(no_remedy_claims_anothers_fault),
         cmocka_unit_test(identity_is_left_alone),
+        cmocka_unit_test(only_what_can_help_is_offered),
+        cmocka_unit_test(other_acs_bits_stay),
+        cmocka_unit_test(a_given_rate_is_retrained_too),
+        cmocka_unit_test(all_together),
         cmocka_unit_test(nics_move_to_the_switches),
         cmocka_unit_test(upgrades_lift_what_limits),
         cmocka_unit_test(every_remedy_is_tried),
