@@ -19,12 +19,13 @@ static const char doc[] =
 struct verify_options {
     const char *script;
     bool all;
-    unsigned long first, last, gpus, root;
+    unsigned long first, last, gpus, rails, root;
 };
 
 static const struct argp_option option_table[] = {
     {"ranks", 'n', "N|N-M", 0, "how many ranks, or each number from N to M (default 8)", 0},
     {"gpus-per-node", 'g', "N", 0, "what the script sees as p.gpus_per_node (default 1)", 0},
+    {"rails", 'R', "N", 0, "what the script sees as p.rails (default 1)", 0},
     {"root", 'r', "RANK", 0, "what the script sees as p.root (default 0)", 0},
     {"all", 'a', NULL, 0, "every script in lua/, one line each", 0},
     {0},
@@ -62,6 +63,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'g':
         options->gpus = number(state, "--gpus-per-node", arg, NULL);
         return 0;
+    case 'R':
+        options->rails = number(state, "--rails", arg, NULL);
+        return 0;
     case 'r':
         options->root = number(state, "--root", arg, NULL);
         return 0;
@@ -78,8 +82,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--all takes no script: it proves all of lua/");
         if (!options->all && !options->script)
             argp_error(state, "which script?");
-        if (options->gpus < 1)
-            argp_error(state, "--gpus-per-node must be at least 1");
+        if (options->gpus < 1 || options->rails < 1)
+            argp_error(state, "--gpus-per-node and --rails must be at least 1");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -101,7 +105,8 @@ static int verify_one(const char *path, const struct verify_options *options, ui
     struct plan plan;
     struct verdict verdict;
     struct error error;
-    if (cli_plan(path, ranks, (uint32_t)options->gpus, 1, (uint32_t)options->root, &plan, &error))
+    if (cli_plan(path, ranks, (uint32_t)options->gpus, (uint32_t)options->rails,
+                 (uint32_t)options->root, &plan, &error))
         return cli_fail(&error);
     int code = EXIT_FINE;
     if (verify_plan(&plan, &verdict, &error)) {
@@ -220,7 +225,7 @@ static int verify_all(const char *root)
 
 int cmd_verify(int argc, char **argv)
 {
-    struct verify_options options = {.first = 8, .last = 8, .gpus = 1};
+    struct verify_options options = {.first = 8, .last = 8, .gpus = 1, .rails = 1};
     const struct argp argp = {
         .options = option_table, .parser = parse, .args_doc = "SCRIPT\n--all", .doc = doc};
     struct error error;
