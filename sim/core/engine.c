@@ -149,6 +149,9 @@ static void close_ledger(struct walk *walk)
         ledger->crossing_bytes +=
             ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_CROSSING);
         ledger->wire_bytes += ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_WIRE);
+        for (size_t i = 0; i < route->use_count; i++) /* what passes more than once */
+            ledger->resources[route->uses[i].resource].bytes +=
+                (route->uses[i].bytes_factor - 1) * ledger->route_bytes[slot];
     }
     /* Buffers are registered side by side, before the first transfer. */
     ledger->total_ps += setup_ps;

@@ -22,8 +22,8 @@ enum ledger_category {
 
 /* One resource, taken together over all nodes. */
 struct ledger_resource {
-    double bytes;         /* payload, all nodes */
-    int64_t busy_ps;      /* all nodes */
+    double bytes;    /* payload, all nodes; a memcpy reads and writes: twice its bytes in DRAM */
+    int64_t busy_ps; /* all nodes */
     int64_t busy_most_ps; /* the busiest node */
 };
 

@@ -272,14 +272,51 @@ static void gpudirect_rdma_and_its_detour(void **state)
     }
 }
 
+/* DRAM of the socket at each end, in bytes for each byte that goes from gpu0 of one node to gpu2 of
+ * the next: DMA into memory and out of it is one pass each, and a memcpy two, since it reads and
+ * writes.
+ *   staged     in, out                           2
+ *   pageable   in, memcpy, out                   4
+ *   socket     in, memcpy into the kernel, out   4 */
+static void host_memory_counts_reads_and_writes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mechanism;
+        double passes;
+    } rows[] = {{"gdr", 0}, {"staged", 2}, {"host", 2}, {"pageable", 4}, {"socket", 4}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_rig(&machine);
+        core_finish(&machine);
+        send(8, 0, 6, &plan);
+        core_run(&machine, &plan, rows[i].mechanism, ACCOUNTING_PIPELINED, payload_B, &ledger);
+        for (int end = 0; end < 2; end++) {
+            const char *dram = end ? "cpu1 DRAM" : "cpu0 DRAM";
+            assert_near(ledger.resources[core_resource(&machine, dram)].bytes,
+                        rows[i].passes * payload_B, 1e-12);
+        }
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copy_engine_to_host),           cmocka_unit_test(copy_engine_to_device),
-        cmocka_unit_test(copy_engine_through_host),      cmocka_unit_test(peer_copy),
-        cmocka_unit_test(allreduce_over_host_memory),    cmocka_unit_test(allreduce_over_nvlink),
-        cmocka_unit_test(sendrecv_over_host_memory),     cmocka_unit_test(sendrecv_over_nvlink),
+        cmocka_unit_test(copy_engine_to_host),
+        cmocka_unit_test(copy_engine_to_device),
+        cmocka_unit_test(copy_engine_through_host),
+        cmocka_unit_test(peer_copy),
+        cmocka_unit_test(allreduce_over_host_memory),
+        cmocka_unit_test(allreduce_over_nvlink),
+        cmocka_unit_test(sendrecv_over_host_memory),
+        cmocka_unit_test(sendrecv_over_nvlink),
         cmocka_unit_test(gpudirect_rdma_and_its_detour),
+        cmocka_unit_test(host_memory_counts_reads_and_writes),
     };
     return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
 }

@@ -229,7 +229,8 @@ static void bytes_are_conserved(void **state)
                         crossings += t.count * route_count_legs(route, LEG_CROSSING);
                         wires += t.count * route_count_legs(route, LEG_WIRE);
                         for (size_t u = 0; u < route->use_count; u++)
-                            by_resource[route->uses[u].resource] += t.count;
+                            by_resource[route->uses[u].resource] +=
+                                t.count * (size_t)route->uses[u].bytes_factor;
                         if (strcmp(sample.mechanism, "staged") == 0)
                             hold(&sample,
                                  route_count_legs(route, LEG_CROSSING) ==

@@ -349,7 +349,7 @@ static void bytes_are_conserved_within_rates(void **state)
                     for (size_t u = 0; u < route.use_count; u++) {
                         if (route.uses[u].resource != r)
                             continue;
-                        passes += 1;
+                        passes += route.uses[u].bytes_factor;
                         at_src += route.uses[u].end == END_SRC;
                         at_dst += route.uses[u].end == END_DST;
                     }
