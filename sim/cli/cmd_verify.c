@@ -18,7 +18,7 @@ static const char doc[] =
 
 struct verify_options {
     const char *script;
-    bool all;
+    bool all, chosen; /* chosen: which ranks, nodes or root */
     unsigned long first, last, gpus, rails, root;
 };
 
@@ -59,15 +59,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--ranks is a number or a range such as 2-33, not \"%s\"", arg);
         if (options->first < 1 || options->last < options->first)
             argp_error(state, "--ranks must be at least 1 and run upwards");
+        options->chosen = true;
         return 0;
     case 'g':
         options->gpus = number(state, "--gpus-per-node", arg, NULL);
+        options->chosen = true;
         return 0;
     case 'R':
         options->rails = number(state, "--rails", arg, NULL);
         return 0;
     case 'r':
         options->root = number(state, "--root", arg, NULL);
+        options->chosen = true;
         return 0;
     case 'a':
         options->all = true;
@@ -80,6 +83,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (options->all && options->script)
             argp_error(state, "--all takes no script: it proves all of lua/");
+        if (options->all && options->chosen)
+            argp_error(state, "--all chooses ranks, nodes and roots itself");
         if (!options->all && !options->script)
             argp_error(state, "which script?");
         if (options->gpus < 1 || options->rails < 1)
@@ -130,6 +135,7 @@ static int verify_one(const char *path, const struct verify_options *options, ui
 /* What one script came to so far. */
 struct tally {
     const char *path;
+    uint32_t rails;
     char name[64];
     enum collective collective;
     unsigned right, refused;
@@ -143,7 +149,7 @@ static uint32_t verify_case(struct tally *tally, uint32_t ranks, uint32_t gpus, 
     struct plan plan;
     struct verdict verdict;
     struct error error;
-    enum status status = cli_plan(tally->path, ranks, gpus, 1, root, &plan, &error);
+    enum status status = cli_plan(tally->path, ranks, gpus, tally->rails, root, &plan, &error);
     if (status == STATUS_INPUT) { /* counted: a script may serve powers of two only */
         if (tally->refused++ == 0)
             snprintf(tally->reason, sizeof tally->reason, "%s", error.message);
@@ -184,9 +190,9 @@ static void verify_ranks(struct tally *tally, uint32_t ranks)
     }
 }
 
-static int verify_script(const char *path)
+static int verify_script(const char *path, uint32_t rails)
 {
-    struct tally tally = {.path = path};
+    struct tally tally = {.path = path, .rails = rails};
     for (uint32_t ranks = 1; ranks <= 33 && !tally.code; ranks++)
         verify_ranks(&tally, ranks);
     for (uint32_t ranks = 64; ranks <= 256 && !tally.code; ranks *= 4)
@@ -204,7 +210,7 @@ static int verify_script(const char *path)
     return EXIT_FINE;
 }
 
-static int verify_all(const char *root)
+static int verify_all(const char *root, uint32_t rails)
 {
     char pattern[4200];
     glob_t found = {0};
@@ -216,7 +222,8 @@ static int verify_all(const char *root)
         code = cli_fail(&error);
     }
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        int one = verify_script(found.gl_pathv[i]);
+        int one = verify_script(found.gl_pathv[i], rails);
+        fflush(stdout); /* errors go elsewhere: keep the order of the scripts */
         code = one > code ? one : code;
     }
     globfree(&found);
@@ -236,7 +243,7 @@ int cmd_verify(int argc, char **argv)
     if (!root)
         return EXIT_RUN_FAILED;
     if (options.all)
-        return verify_all(root);
+        return verify_all(root, (uint32_t)options.rails);
     if (scenario_script_path(NULL, root, options.script, &path, &error))
         return cli_fail(&error);
     int code = EXIT_FINE;
