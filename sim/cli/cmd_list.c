@@ -32,6 +32,19 @@ static int list_models(void)
     return EXIT_FINE;
 }
 
+/* What stands in the column `range`: the words that may stand there, or two ends. */
+static void print_range(enum param_id id)
+{
+    const struct param_info *info = param_info(id);
+    const char *const *words = param_words(id);
+    char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX];
+    if (!words)
+        printf("%s to %s", param_format(id, info->minimum, low, sizeof low),
+               param_format(id, info->maximum, high, sizeof high));
+    for (size_t i = 0; words && words[i]; i++)
+        printf("%s`%s`", i > 0 ? ", " : "", words[i]);
+}
+
 static int list_params(void)
 {
     static const char *const expects[] = {
@@ -42,8 +55,8 @@ static int list_params(void)
         [DIM_BYTES] = "size, 64 MiB",
         [DIM_RATE] = "rate, 25 GB/s",
         [DIM_BOOL] = "yes or no",
-        [DIM_CHOICE] = "one word",
-        [DIM_FLAGS] = "none, or words joined by +",
+        [DIM_CHOICE] = "one of these words",
+        [DIM_FLAGS] = "none, or these words joined by +",
     };
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         enum param_id first;
@@ -55,10 +68,10 @@ static int list_params(void)
         for (size_t i = 0; i < count; i++) {
             const enum param_id id = (enum param_id)(first + i);
             const struct param_info *info = param_info(id);
-            char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX], value[UNITS_TEXT_MAX];
-            printf("| `%s` | %s | %s to %s | %s | %s | %s |\n", info->name,
-                   expects[info->dimension], param_format(id, info->minimum, low, sizeof low),
-                   param_format(id, info->maximum, high, sizeof high),
+            char value[UNITS_TEXT_MAX];
+            printf("| `%s` | %s | ", info->name, expects[info->dimension]);
+            print_range(id);
+            printf(" | %s | %s | %s |\n",
                    isnan(info->fallback) ? "must be given"
                                          : param_format(id, info->fallback, value, sizeof value),
                    info->help, info->source);

@@ -23,6 +23,7 @@ struct unit {
 #define MI (KI * KI)
 #define GI (KI * MI)
 #define TI (KI * GI)
+#define PI (KI * TI)
 
 static const struct unit FRACTION_UNITS[] = {{"%", 1, 100, false}};
 
@@ -38,8 +39,8 @@ static const struct unit TIME_UNITS[] = {
 
 static const struct unit BYTES_UNITS[] = {
     {"B", 1, 1, true},     {"kB", 1e3, 1, true},  {"MB", 1e6, 1, true},  {"GB", 1e9, 1, true},
-    {"TB", 1e12, 1, true}, {"KB", 1e3, 1, false}, {"KiB", KI, 1, false}, {"MiB", MI, 1, false},
-    {"GiB", GI, 1, false}, {"TiB", TI, 1, false},
+    {"TB", 1e12, 1, true}, {"PB", 1e15, 1, true}, {"KB", 1e3, 1, false}, {"KiB", KI, 1, false},
+    {"MiB", MI, 1, false}, {"GiB", GI, 1, false}, {"TiB", TI, 1, false}, {"PiB", PI, 1, false},
 };
 
 static const struct unit RATE_UNITS[] = {
@@ -69,7 +70,7 @@ static const struct family {
                       TABLE(FRACTION_UNITS)},
     [DIM_TIME] = {"a time such as 6 us", "a time", "us", "ps, ns, us, ms, s", TABLE(TIME_UNITS)},
     [DIM_BYTES] = {"a size such as 64 MiB", "a size", "MiB",
-                   "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", TABLE(BYTES_UNITS)},
+                   "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB", TABLE(BYTES_UNITS)},
     [DIM_RATE] = {"a rate such as 31.5 GB/s", "a rate", "GB/s",
                   "B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s; "
                   "in bits kb/s, Mb/s, Gb/s, Tb/s",

@@ -15,13 +15,34 @@ static const struct grid_column columns[] = {
     {.name = "taken_instead", .title = "taken instead", .kind = GRID_TEXT},
 };
 
+/* Nobody is woken where a thread acts that runs anyway; but it does cost a CPU. */
+static const char *unwoken(const struct route *route)
+{
+    bool polled = false;
+    for (size_t i = 0; i < route->stage_count; i++)
+        polled = polled || route->stages[i].handoff.param == PARAM_SOFTWARE_FLAG_HANDOFF;
+    if (polled)
+        return "no: proxy thread polls and posts";
+    if (route->stage_count > 0 && route->stages[0].handoff.param == PARAM_SOFTWARE_STEP_HANDOFF)
+        return "no: proxy thread posts";
+    if (route->stage_count > 0 && route->stages[0].handoff.param == PARAM_SOFTWARE_STORAGE_SUBMIT)
+        return "no: a thread submits";
+    if (route->leg_count > 0 &&
+        (route->legs[0].mover == TLP_CPU_STORE_WC || route->legs[0].mover == TLP_CPU_LOAD_UC))
+        return "no: the CPU itself copies";
+    return "no";
+}
+
 /* Handoffs after which a CPU copies or tells another driver cost something for every chunk; where
  * there are none, the fixed cost is the set-up paid once. */
 static void describe(const struct route *route, char *woken, char *cost, size_t size)
 {
     char each[UNITS_TEXT_MAX];
     size_t wakeups = route_count_wakeups(route);
-    snprintf(woken, size, wakeups ? "yes, per chunk (%zu x)" : "no", wakeups);
+    if (wakeups > 0)
+        snprintf(woken, size, "yes, per chunk (%zu x)", wakeups);
+    else
+        snprintf(woken, size, "%s", unwoken(route));
     for (size_t i = 0; i < route->stage_count; i++)
         if (route->stages[i].handoff.wakes_cpu) {
             snprintf(cost, size, "driver transitions and copy engines, %s each",
