@@ -71,9 +71,8 @@ static void slow_leg(struct route *route, const struct machine *machine, size_t 
     for (size_t i = 0; i < path.length && i < leg->use_count; i++) { /* a use for each link */
         const struct link *link = &machine->node.links[path.link[i]];
         struct route_use *use = &route->uses[leg->first_use + i];
-        double efficiency = param_get(&link->params, PARAM_NVLINK_NVLS_EFFICIENCY);
-        double rate_Bps = machine->node.resources[use->resource].rate_Bps * efficiency;
-        use->bytes_factor = 1 / efficiency;
+        use->efficiency = param_get(&link->params, PARAM_NVLINK_NVLS_EFFICIENCY);
+        double rate_Bps = machine->node.resources[use->resource].rate_Bps * use->efficiency;
         if (i == 0 || rate_Bps < leg->rate_Bps) {
             leg->rate_Bps = rate_Bps;
             leg->slowest = (uint16_t)(leg->first_use + i);

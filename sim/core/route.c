@@ -81,8 +81,8 @@ static bool add_use(struct route *route, struct route_leg *leg, const struct mac
     }
     leg->latency_s += machine->node.resources[resource].latency_s;
     leg->use_count++;
-    route->uses[route->use_count++] =
-        (struct route_use){.end = end, .resource = (uint16_t)resource, .bytes_factor = 1.0};
+    route->uses[route->use_count++] = (struct route_use){
+        .end = end, .resource = (uint16_t)resource, .bytes_factor = 1.0, .efficiency = 1.0};
     return true;
 }
 

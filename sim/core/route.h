@@ -34,11 +34,13 @@ enum leg_kind {
     LEG_DEVICE /* inside a drive */
 };
 
-/* One resource that a leg keeps busy: for bytes * bytes_factor / rate + fixed_s. */
+/* One resource that a leg keeps busy: for
+ * bytes * bytes_factor / (rate * efficiency) + fixed_s. */
 struct route_use {
     enum route_end end;
     uint16_t resource;
-    double bytes_factor;
+    double bytes_factor; /* what passes more than once */
+    double efficiency;   /* share of the rate that such traffic reaches */
     double fixed_s;
 };
 

@@ -27,7 +27,8 @@ static void add_leg(const struct route *route, const struct machine *machine,
         const struct route_use *use = &route->uses[leg->first_use + i];
         const struct resource *resource = &machine->node.resources[use->resource];
         int64_t busy =
-            engine_ps(service_s(slice_B * use->bytes_factor, resource->rate_Bps) + use->fixed_s);
+            engine_ps(service_s(slice_B * use->bytes_factor, resource->rate_Bps * use->efficiency) +
+                      use->fixed_s);
         if (busy > stage->service_ps && use->end != END_FABRIC)
             stage->service_ps = busy;
         timing->uses[timing->use_count++] = (struct timed_use){

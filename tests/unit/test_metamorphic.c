@@ -232,7 +232,7 @@ static double serial_s(const struct machine *machine, const struct route *route,
         double slowest = 0;
         for (size_t u = 0; u < leg->use_count; u++) {
             const struct route_use *use = &route->uses[leg->first_use + u];
-            double rate = machine->node.resources[use->resource].rate_Bps;
+            double rate = machine->node.resources[use->resource].rate_Bps * use->efficiency;
             slowest = fmax(slowest, bytes * use->bytes_factor / rate + use->fixed_s);
         }
         total += leg->latency_s + slowest;
