@@ -104,6 +104,7 @@ int cmd_whatif(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_crossover(int argc, char **argv);
+int cmd_nccl(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 

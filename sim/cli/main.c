@@ -19,6 +19,7 @@ static const struct {
     {"crossover", cmd_crossover, "find where along an axis the faster of two ways changes"},
     {"validate", cmd_validate, "compare predictions with published measurements"},
     {"import", cmd_import, "read NCCL XML, topo -m, lspci or gdprobe facts into a scenario"},
+    {"nccl", cmd_nccl, "NCCL's own choice of algorithm and protocol, and whether a log agrees"},
     {"list", cmd_list, "list mechanisms, models, parameters or algorithms"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
