@@ -7,12 +7,13 @@
 
 #include "sim/cli/cli.h"
 #include "sim/load/expect.h"
+#include "sim/load/file.h"
 #include "sim/report/grid.h"
 #include "sim/report/output.h"
 
 static const char doc[] =
     "Run the cases and compare with what was measured. Each case file says what it expects; a "
-    "miss stays in the table.\v"
+    "miss stays in the table, and so does a run that fails.\v"
     "Without files: scenarios/cases/*.yaml. Exit code 1 when an expectation is missed that carries "
     "no note why.\n"
     "Example:\n"
@@ -60,7 +61,8 @@ static const struct grid_column columns[] = {
 
 /* What one expectation's run gave. */
 struct outcome_of {
-    double value; /* GB/s, or us */
+    double value; /* GB/s, or us; NAN: it failed */
+    bool failed;
     char limit[128];
 };
 
@@ -94,20 +96,78 @@ static double metric_of(const struct results *results, enum expect_metric metric
     return (double)results_at(results, 0, 0)->total_ps / 1e6;
 }
 
-static int run_one(const char *file, const struct expectation *item, struct outcome_of *ret)
+/* Print the mistakes of a scenario that an expectation has changed; those of its `set` at their
+ * place in the file. */
+static int fail_set(const struct expectation *item, const struct scenario *changed,
+                    enum status status)
+{
+    struct scenario told = {0};
+    char *text = NULL;
+    size_t length;
+    if (status == STATUS_NOMEM)
+        return cli_fail_scenario(changed, status);
+    diag_init(&told.diag);
+    if (!file_read(item->mark.file, YAML_TREE_BYTES, &text, &length, NULL))
+        diag_add_source(&told.diag, item->mark.file, text, length);
+    for (size_t i = 0; i < diag_count(&changed->diag); i++) {
+        const struct diag *diag = diag_get(&changed->diag, i);
+        if (!diag)
+            break;
+        struct mark mark = diag->mark;
+        for (size_t j = 0; j < item->set_count; j++)
+            if (mark.file && strncmp(mark.file, "--set ", 6) == 0 &&
+                strcmp(mark.file + 6, item->set[j]) == 0)
+                mark = item->set_mark[j];
+        mark.file = mark.file ? diag_intern(&told.diag, mark.file) : NULL;
+        diag_add(&told.diag, mark, diag->hint, "%s", diag->message);
+    }
+    int code = cli_fail_scenario(&told, status);
+    diag_free(&told.diag);
+    free(text);
+    return code;
+}
+
+static int load(const char *file, const struct expectation *item, struct scenario *ret_scenario)
 {
     struct options options = {.file = file,
                               .set_count = item->set_count,
                               .sizes = item->size,
                               .mechanism = item->mechanism,
                               .accounting = item->accounting};
+    struct scenario trial;
+    const char *root = cli_root();
+    if (!root)
+        return EXIT_RUN_FAILED;
+    for (size_t i = 0; i < item->set_count; i++)
+        options.set[i] = item->set[i];
+    struct scenario_request request = {
+        .path = file, .root = root, .set = options.set, .set_count = options.set_count};
+    enum status status = scenario_load(&request, &trial);
+    int code = status ? fail_set(item, &trial, status) : EXIT_FINE;
+    scenario_free(&trial);
+    return code ? code : cli_load(&options, ret_scenario);
+}
+
+/* A run that fails is a result too: it is told, and the table shows that nothing came of it. */
+static int fail_run(const struct expectation *item, struct error *error, struct outcome_of *ret)
+{
+    *ret = (struct outcome_of){.value = (double)NAN, .failed = true};
+    snprintf(ret->limit, sizeof ret->limit, "%s", mechanism_hangs(error) ? "it hangs" : "it fails");
+    if (!error->file[0] && item->mark.file) {
+        snprintf(error->file, sizeof error->file, "%s", item->mark.file);
+        error->line = item->mark.line;
+    }
+    int code = cli_fail(error);
+    return error->status == STATUS_FAILED ? EXIT_FINE : code;
+}
+
+static int run_one(const char *file, const struct expectation *item, struct outcome_of *ret)
+{
     struct scenario scenario;
     struct experiment experiment;
     struct results results;
     struct error error;
-    for (size_t i = 0; i < item->set_count; i++)
-        options.set[i] = item->set[i];
-    int code = cli_load(&options, &scenario);
+    int code = load(file, item, &scenario);
     if (code)
         return code;
     if (scenario.size_count > 1) { /* the last one */
@@ -127,7 +187,8 @@ static int run_one(const char *file, const struct expectation *item, struct outc
         }
         experiment_close(&experiment);
     }
-    code = status ? cli_fail(&error) : EXIT_FINE;
+    if (status)
+        code = fail_run(item, &error, ret);
     scenario_free(&scenario);
     return code;
 }
@@ -188,8 +249,14 @@ static bool judge_ratio(const struct expectations *all, const struct outcome_of 
     return good;
 }
 
+struct tally {
+    size_t met, missed;
+    size_t unexplained; /* of the missed: without a note */
+    size_t open;        /* measured, but nothing says how near is near enough */
+};
+
 static int add_rows(struct grid *grid, const char *file, const struct expectations *all,
-                    size_t *met, size_t *missed, size_t *unexplained)
+                    struct tally *tally)
 {
     const char *slash = strrchr(file, '/');
     char name[128], wanted[96];
@@ -220,29 +287,37 @@ static int add_rows(struct grid *grid, const char *file, const struct expectatio
                       : item->metric == EXPECT_WIRE  ? "wire GB/s"
                       : item->metric == EXPECT_ALGBW ? "algbw GB/s"
                                                      : "busbw GB/s");
-        grid_set_real(grid, PREDICTED, value);
+        if (!isnan(value))
+            grid_set_real(grid, PREDICTED, value);
         if (!isnan(item->measured) && !item->ratio[0]) {
             double measured = scale(item, item->measured);
             grid_set_real(grid, MEASURED, measured);
-            grid_set_real(grid, ERROR, 100 * (value - measured) / measured);
+            if (!isnan(value))
+                grid_set_real(grid, ERROR, 100 * (value - measured) / measured);
         }
         grid_set_text(grid, WANTED, wanted);
-        bool judged = wanted[0] != '\0';
-        grid_set_text(grid, VERDICT, !judged ? "-" : good ? "meets" : "MISSES");
+        bool judged = wanted[0] != '\0' || got[i].failed;
+        bool open = !judged && !isnan(item->measured);
+        good = good && !got[i].failed;
+        grid_set_text(grid, VERDICT,
+                      open      ? "not judged"
+                      : !judged ? "-"
+                      : good    ? "meets"
+                                : "MISSES");
         if (!item->ratio[0])
             grid_set_text(grid, LIMIT, got[i].limit);
         if (item->note)
             grid_set_text(grid, NOTE, item->note);
-        *met += good && judged;
-        *missed += !good;
-        *unexplained += !good && !item->note;
+        tally->met += good && judged;
+        tally->missed += !good;
+        tally->unexplained += !good && (!item->note || got[i].failed);
+        tally->open += open;
     }
     free(got);
     return code;
 }
 
-static int validate_file(const char *file, struct grid *grid, size_t *met, size_t *missed,
-                         size_t *unexplained)
+static int validate_file(const char *file, struct grid *grid, struct tally *tally)
 {
     struct options options = {.file = file};
     struct scenario scenario;
@@ -251,20 +326,20 @@ static int validate_file(const char *file, struct grid *grid, size_t *met, size_
     if (code)
         return code;
     enum status status = expect_read(&scenario, &all);
-    code = status ? cli_fail_scenario(&scenario, status)
-                  : add_rows(grid, file, &all, met, missed, unexplained);
+    code = status ? cli_fail_scenario(&scenario, status) : add_rows(grid, file, &all, tally);
     expect_free(&all);
     scenario_free(&scenario);
     return code;
 }
 
-static int finish(const struct validate_options *options, const struct grid *grid, size_t met,
-                  size_t missed, size_t unexplained)
+static int finish(const struct validate_options *options, const struct grid *grid,
+                  const struct tally *tally)
 {
     struct text text = {0}, csv = {0};
     struct error error;
     enum status status = grid_write_table(grid, &text, &error);
-    text_printf(&text, "%zu met, %zu missed\n", met, missed);
+    text_printf(&text, "%zu met, %zu missed, %zu not judged\n", tally->met, tally->missed,
+                tally->open);
     if (!status)
         status = output_write("-", text.data, text.length, &error);
     if (!status && options->output) {
@@ -274,7 +349,7 @@ static int finish(const struct validate_options *options, const struct grid *gri
     }
     text_free(&text);
     text_free(&csv);
-    return status ? cli_fail(&error) : unexplained ? EXIT_RUN_FAILED : EXIT_FINE;
+    return status ? cli_fail(&error) : tally->unexplained ? EXIT_RUN_FAILED : EXIT_FINE;
 }
 
 int cmd_validate(int argc, char **argv)
@@ -282,7 +357,7 @@ int cmd_validate(int argc, char **argv)
     struct validate_options options = {0};
     const struct argp argp = {
         .options = option_table, .parser = parse, .args_doc = "[CASE.yaml...]", .doc = doc};
-    size_t met = 0, missed = 0, unexplained = 0;
+    struct tally tally = {0};
     char pattern[4200];
     glob_t found = {0};
     argp_err_exit_status = EXIT_BAD_INPUT;
@@ -300,11 +375,16 @@ int cmd_validate(int argc, char **argv)
     struct grid *grid = grid_new();
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         grid_column(grid, &columns[i]);
+    /* A file that cannot be read does not keep the others from being judged. */
     int code = EXIT_FINE;
-    for (size_t i = 0; i < options.count && !code; i++)
-        code = validate_file(options.files[i], grid, &met, &missed, &unexplained);
-    if (!code)
-        code = finish(&options, grid, met, missed, unexplained);
+    for (size_t i = 0; i < options.count; i++) {
+        int one = validate_file(options.files[i], grid, &tally);
+        code = one > code ? one : code;
+    }
+    if (!code || grid_row_count(grid) > 0) {
+        int finished = finish(&options, grid, &tally);
+        code = code ? code : finished;
+    }
     grid_free(grid);
     globfree(&found);
     return code;

@@ -27,7 +27,9 @@ enum expect_metric { EXPECT_BUSBW, EXPECT_ALGBW, EXPECT_WIRE, EXPECT_TIME, EXPEC
 
 struct expectation {
     const char *name;
+    struct mark mark;
     char *set[EXPECT_MAX_SET]; /* "key=value" */
+    struct mark set_mark[EXPECT_MAX_SET];
     size_t set_count;
     const char *mechanism, *algorithm, *accounting; /* NULL: the scenario's */
     const char *size;                               /* NULL: the scenario's last */
@@ -49,8 +51,8 @@ struct expectations {
 
 const char *expect_metric_name(enum expect_metric metric);
 
-/* Read the block `expect` of a loaded scenario; mistakes go to scenario->diag. Texts belong to the
- * scenario. */
+/* Read the block `expect` of a loaded scenario; mistakes go to scenario->diag, and a block that is
+ * missing or empty is one. Texts belong to the scenario. */
 enum status expect_read(struct scenario *scenario, struct expectations *ret);
 void expect_free(struct expectations *expectations);
 

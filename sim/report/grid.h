@@ -9,6 +9,7 @@
  *   NaN             nan           (empty)         null
  *   +/- infinity    [-]unlimited  inf, -inf       "unlimited", "-unlimited"
  *   3.0             by decimals   3               3.0
+ *   -0.001          0.00          -0.001          -0.001
  *   text            as it is      always quoted   escaped
  *
  * Text is copied; bytes that are not UTF-8 become U+FFFD. Control characters are escaped in the

@@ -89,6 +89,8 @@ static void print_human_real(struct text *text, double value, int decimals)
         text_printf(text, value > 0 ? "unlimited" : "-unlimited");
     else if (decimals < 0 || fabs(value) >= 1e15) /* %f would print up to 300 digits */
         text_printf(text, "%.6g", value);
+    else if (value <= 0 && value > -0.5 * pow(10, -decimals)) /* no -0.00 */
+        text_printf(text, "%.*f", decimals, 0.0);
     else
         text_printf(text, "%.*f", decimals, value);
     if (!text->failed) {

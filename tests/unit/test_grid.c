@@ -152,7 +152,7 @@ static void odd_numbers_are_exact(void **state)
                    "  {\"x\": -0.0},\n  {\"x\": 3.0},\n  {\"x\": 1e300},\n  {\"x\": 0.1}\n]\n");
     assert_written(grid_write_table, real_grid(values, count, 1),
                    "         x\n----------\n       nan\n       nan\n-unlimited\n"
-                   "      -0.0\n       3.0\n    1e+300\n       0.1\n");
+                   "       0.0\n       3.0\n    1e+300\n       0.1\n");
     const double general[] = {1.0 / 3.0, 2e7};
     assert_written(grid_write_table, real_grid(general, 2, GRID_GENERAL),
                    "       x\n--------\n0.333333\n   2e+07\n");
