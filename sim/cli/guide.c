@@ -66,7 +66,7 @@ static enum status compare(const struct options *options, struct scenario *broke
     status = run_times(healthy, options->algorithm, &experiments[1], &results[1], error);
     if (!status) {
         text_printf(text, "\n");
-        paths_write(text, &experiments[0].routes[0], results_at(&results[0], 0, 0));
+        paths_write(text, &experiments[0].routes[0]);
         write_costs(text, &results[0], &results[1]);
         experiment_free_results(&results[1]);
         experiment_close(&experiments[1]);

@@ -78,3 +78,59 @@ const struct route *routes_get(struct routes *routes, size_t slot, struct error 
     routes->slot[slot] = route;
     return route;
 }
+
+static enum status fill_slot(struct routes *routes, size_t slot, struct error *error)
+{
+    if (routes->slot[slot])
+        return STATUS_OK;
+    struct endpoints ends = routes_endpoints(routes, slot);
+    routes->slot[slot] = malloc(sizeof *routes->slot[slot]);
+    if (!routes->slot[slot])
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    enum status status =
+        mechanism_route(routes->mechanism, routes->machine, &ends, routes->slot[slot], error);
+    return status && mechanism_hangs(error) ? STATUS_OK : status;
+}
+
+static enum status fill_op(struct routes *routes, const struct plan *plan, const struct plan_op *op,
+                           const struct plan_cursor *cursor, struct error *error)
+{
+    for (uint32_t rank = 0; rank < plan->ranks; rank++)
+        for (uint32_t index = 0;; index++) {
+            struct transfer transfer;
+            int found = plan_transfer(plan, op, cursor, rank, index, &transfer, error);
+            if (found < 0)
+                return STATUS_INPUT;
+            if (found == 0)
+                break;
+            enum status status =
+                fill_slot(routes, routes_slot(routes, transfer.from, transfer.to, op->lane), error);
+            if (status)
+                return status;
+        }
+    return STATUS_OK;
+}
+
+enum status routes_fill(struct routes *routes, const struct plan *plan, struct error *error)
+{
+    /* Where nobody's partner depends on the turn, one turn shows all pairs. */
+    bool *seen = calloc(plan->op_count + 1, sizeof *seen);
+    if (!seen)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    enum status status = STATUS_OK;
+    struct plan_cursor cursor;
+    for (plan_first(plan, &cursor); !cursor.done && !status; plan_next(plan, &cursor)) {
+        const struct plan_instruction *in = &plan->program[cursor.at];
+        for (uint32_t i = 0; i < in->op_count && !status; i++) {
+            size_t at = in->first_op + i;
+            const struct plan_op *op = &plan->ops[at];
+            bool turns = op->edge_count == 0 &&
+                         (op->to.uses_loops || (op->conditional && op->where.uses_loops));
+            if (!seen[at] || turns)
+                status = fill_op(routes, plan, op, &cursor, error);
+            seen[at] = true;
+        }
+    }
+    free(seen);
+    return status;
+}

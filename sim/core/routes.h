@@ -7,6 +7,7 @@
 #define GDSIM_CORE_ROUTES_H
 
 #include "sim/core/mechanism.h"
+#include "sim/core/plan.h"
 
 struct routes {
     const struct machine *machine;
@@ -26,6 +27,10 @@ size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to, uint
 
 /* What the slot joins. */
 struct endpoints routes_endpoints(const struct routes *routes, size_t slot);
+
+/* Make the routes of all pairs that a plan uses, without running it. A route that hangs is kept
+ * too, for its verdicts: reports only. */
+enum status routes_fill(struct routes *routes, const struct plan *plan, struct error *error);
 
 /* The route in a slot. NULL and *error when the mechanism cannot serve it. */
 const struct route *routes_get(struct routes *routes, size_t slot, struct error *error);

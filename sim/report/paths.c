@@ -37,11 +37,6 @@ static bool same_story(const struct route *a, const struct route *b)
     return true;
 }
 
-static bool used(const struct routes *routes, const struct ledger *ledger, size_t slot)
-{
-    return routes->slot[slot] && ledger->route_bytes[slot] > 0;
-}
-
 /* Peer paths inside a node are what gdr asks for there, under another name. */
 static const char *taken_name(const struct route *route)
 {
@@ -85,15 +80,14 @@ static void write_verdict(struct text *text, const struct machine *machine,
         text_printf(text, "    fix: %s\n", vm && info->fix_in_vm ? info->fix_in_vm : info->fix);
 }
 
-static void write_path(struct text *text, const struct routes *routes, const struct ledger *ledger,
-                       size_t slot)
+static void write_path(struct text *text, const struct routes *routes, size_t slot)
 {
     const struct route *route = routes->slot[slot];
     char name[128];
     size_t more = 0;
     paths_name(routes, slot, name, sizeof name);
     for (size_t other = slot + 1; other < routes->slot_count; other++)
-        more += used(routes, ledger, other) && same_story(route, routes->slot[other]);
+        more += routes->slot[other] && same_story(route, routes->slot[other]);
     text_printf(text, "%s", name);
     if (more)
         text_printf(text, " and %zu more like it", more);
@@ -122,24 +116,22 @@ static void write_path(struct text *text, const struct routes *routes, const str
         write_verdict(text, routes->machine, route, &route->verdicts[i]);
 }
 
-enum outcome paths_write(struct text *text, const struct routes *routes,
-                         const struct ledger *ledger)
+enum outcome paths_write(struct text *text, const struct routes *routes)
 {
     enum outcome worst = OUTCOME_HOLDS;
     for (size_t slot = 0; slot < routes->slot_count; slot++) {
         const struct route *route = routes->slot[slot];
-        if (!used(routes, ledger, slot))
+        if (!route)
             continue;
         bool told = false;
         for (size_t before = 0; before < slot; before++)
-            told =
-                told || (used(routes, ledger, before) && same_story(route, routes->slot[before]));
+            told = told || (routes->slot[before] && same_story(route, routes->slot[before]));
         enum outcome outcome = route_worst(route);
         if (route->taken != route->asked && outcome < OUTCOME_BREAKS)
             outcome = OUTCOME_BREAKS;
         worst = outcome > worst ? outcome : worst;
         if (!told)
-            write_path(text, routes, ledger, slot);
+            write_path(text, routes, slot);
     }
     return worst;
 }

@@ -4,10 +4,9 @@
 
 #include "sim/report/results.h"
 
-/* The routes that a run used: asked, taken, and each verdict with how to see it and what mends it.
+/* The routes that were made: asked, taken, and each verdict with how to see it and what mends it.
  * Returns the worst outcome; a path that is not the one asked for counts as broken. */
-enum outcome paths_write(struct text *text, const struct routes *routes,
-                         const struct ledger *ledger);
+enum outcome paths_write(struct text *text, const struct routes *routes);
 
 /* "gpu0 -> gpu1", "gpu0 -> next node's gpu0", "gpu0 -> switch". */
 void paths_name(const struct routes *routes, size_t slot, char *buf, size_t size);

@@ -657,6 +657,39 @@ static void groups_have_a_switch_each(void **state)
     plan_free(&plan);
 }
 
+/* The pairs that a plan uses are found without running it: the routes that a run makes. */
+static void pairs_without_a_run(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "lua/ring.lua",    "lua/rings.lua",       "lua/binomial.lua", "lua/halving_doubling.lua",
+        "lua/collnet.lua", "lua/double_tree.lua", "lua/sharp.lua",    "lua/recursive_doubling.lua"};
+    struct core_spec spec = {.nodes = 3, .gpus = 2, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        struct machine machine;
+        struct routes ran, filled;
+        struct plan plan;
+        struct ledger ledger;
+        struct error error;
+        core_machine(&spec, &machine);
+        core_lua_file(scripts[i], 6, 2, &plan);
+        const struct mechanism *sharp = mechanism_find("sharp");
+        assert_ok(routes_init(&ran, &machine, sharp, &error), &error);
+        assert_ok(routes_init(&filled, &machine, sharp, &error), &error);
+        struct engine_job job = {
+            .plan = &plan, .routes = &ran, .size_B = 1e6, .accounting = ACCOUNTING_PIPELINED};
+        assert_ok(engine_run(&job, &ledger, &error), &error);
+        assert_ok(routes_fill(&filled, &plan, &error), &error);
+        for (size_t slot = 0; slot < ran.slot_count; slot++)
+            assert_int_equal(ran.slot[slot] != NULL, filled.slot[slot] != NULL);
+        ledger_free(&ledger);
+        routes_free(&ran);
+        routes_free(&filled);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* ---- what cannot be run ------------------------------------------------------------------------
  */
 
@@ -771,6 +804,7 @@ int main(void)
         cmocka_unit_test(alltoall_pairwise),
         cmocka_unit_test(buffers_do_not_wait_for_each_other),
         cmocka_unit_test(groups_have_a_switch_each),
+        cmocka_unit_test(pairs_without_a_run),
         cmocka_unit_test(refuses_what_cannot_run),
         cmocka_unit_test(one_rank_takes_no_time),
         cmocka_unit_test(seconds_are_rounded_to_picoseconds),
