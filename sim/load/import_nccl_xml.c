@@ -14,12 +14,12 @@
  * that two hosts are refused), subsystem_*, vendor, device, rank, mlopart, latency, port, guid,
  * maxconn, coll, rail, plane, gin, rma, keep. All others are noted.
  */
-#include <expat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/load/import.h"
+#include "sim/load/xml.h"
 
 enum { DEPTH_MAX = 32, LATER_MAX = 1024, MAX_LANES = 64 };
 
@@ -63,49 +63,24 @@ struct level {
 };
 
 struct reader {
-    XML_Parser parser;
-    const char *file;
+    struct xml xml; /* first: see xml.h */
     struct topology *topology;
-    struct diag_list *diag;
     struct level levels[DEPTH_MAX];
     size_t depth;
     struct later later[LATER_MAX];
     size_t later_count;
     int nvswitch; /* -1: none yet */
     char host[32];
-    bool stopped;
 };
-
-static struct mark here(const struct reader *reader)
-{
-    return (struct mark){reader->file, (uint32_t)XML_GetCurrentLineNumber(reader->parser),
-                         (uint32_t)XML_GetCurrentColumnNumber(reader->parser) + 1};
-}
-
-static void stop(struct reader *reader, const char *hint, const char *message)
-{
-    if (!reader->stopped)
-        diag_add(reader->diag, here(reader), hint, "%s", message);
-    reader->stopped = true;
-    XML_StopParser(reader->parser, XML_FALSE);
-}
-
-static const char *attribute(const XML_Char **attributes, const char *name)
-{
-    for (size_t i = 0; attributes[i]; i += 2)
-        if (strcmp(attributes[i], name) == 0)
-            return attributes[i + 1];
-    return NULL;
-}
 
 /* A whole number; `fallback` without the attribute, or with a note when it is no such number. */
 static long number(struct reader *reader, int device, const XML_Char **attributes, const char *name,
                    long low, long high, long fallback)
 {
-    const char *text = attribute(attributes, name);
+    const char *text = xml_attribute(attributes, name);
     long value = fallback;
     if (text && !import_number(text, low, high, &value))
-        topology_note(reader->topology, TOPOLOGY_FOUND, device, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, device, xml_here(&reader->xml),
                       "%s=\"%.40s\" is no number from %ld to %ld and was left out", name, text, low,
                       high);
     return value;
@@ -120,28 +95,30 @@ static struct topology_device *device_at(const struct reader *reader, int device
 
 static void open_system(struct reader *reader, const XML_Char **attributes)
 {
-    const char *version = attribute(attributes, "version");
+    const char *version = xml_attribute(attributes, "version");
     if (!version || strcmp(version, "1") != 0)
-        topology_note(reader->topology, TOPOLOGY_FOUND, -1, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, -1, xml_here(&reader->xml),
                       "system version is \"%.20s\"; gdsim knows version 1", version ? version : "");
 }
 
 static int open_cpu(struct reader *reader, const XML_Char **attributes)
 {
-    const char *host = attribute(attributes, "host_hash"), *arch = attribute(attributes, "arch"),
-               *vendor = attribute(attributes, "vendor");
+    const char *host = xml_attribute(attributes, "host_hash"),
+               *arch = xml_attribute(attributes, "arch"),
+               *vendor = xml_attribute(attributes, "vendor");
     if (host && reader->host[0] && strncmp(reader->host, host, sizeof reader->host - 1) != 0) {
-        stop(reader, "dump the topology of one host (a job on one node)",
-             "the file holds several hosts (host_hash differs)");
+        xml_stop(&reader->xml, "dump the topology of one host (a job on one node)",
+                 "the file holds several hosts (host_hash differs)");
         return -1;
     }
     if (host)
         snprintf(reader->host, sizeof reader->host, "%s", host);
     if (topology_count(reader->topology, DEVICE_CPU) == TOPOLOGY_CPUS) {
-        stop(reader, NULL, "more than 16 CPUs");
+        xml_stop(&reader->xml, NULL, "more than 16 CPUs");
         return -1;
     }
-    int at = topology_add(reader->topology, DEVICE_CPU, -1, here(reader), reader->diag);
+    int at =
+        topology_add(reader->topology, DEVICE_CPU, -1, xml_here(&reader->xml), reader->xml.diag);
     if (at < 0)
         return -1;
     struct topology_device *cpu = device_at(reader, at);
@@ -156,14 +133,14 @@ static int open_cpu(struct reader *reader, const XML_Char **attributes)
 static void read_link(struct reader *reader, int at, const XML_Char **attributes)
 {
     struct topology_device *device = device_at(reader, at);
-    const char *speed = attribute(attributes, "link_speed");
+    const char *speed = xml_attribute(attributes, "link_speed");
     device->up.gen_max = speed ? topology_gen(speed) : 0;
     if (speed && !device->up.gen_max && speed[0])
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "link_speed=\"%.40s\" names no PCIe speed", speed);
     device->up.width_max = (int)number(reader, at, attributes, "link_width", 0, 32, 0);
-    if (attribute(attributes, "link_width") && device->up.width_max == 0)
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+    if (xml_attribute(attributes, "link_width") && device->up.width_max == 0)
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "link_width is 0, as in a virtual machine that hides the port above");
 }
 
@@ -190,19 +167,20 @@ static bool kind_of_class(long class_code, enum device_kind *ret_kind)
 static int nvswitch_of(struct reader *reader)
 {
     if (reader->nvswitch < 0)
-        reader->nvswitch =
-            topology_add(reader->topology, DEVICE_NVSWITCH, -1, here(reader), reader->diag);
+        reader->nvswitch = topology_add(reader->topology, DEVICE_NVSWITCH, -1,
+                                        xml_here(&reader->xml), reader->xml.diag);
     return reader->nvswitch;
 }
 
 static int open_pci(struct reader *reader, int parent, const XML_Char **attributes)
 {
-    const char *busid = attribute(attributes, "busid"), *class = attribute(attributes, "class");
+    const char *busid = xml_attribute(attributes, "busid"),
+               *class = xml_attribute(attributes, "class");
     long code = number(reader, parent, attributes, "class", 0, 0xFFFFFF, -1);
     enum device_kind kind;
     if (code < 0 || !kind_of_class(code, &kind)) {
         topology_note(
-            reader->topology, TOPOLOGY_FOUND, -1, here(reader),
+            reader->topology, TOPOLOGY_FOUND, -1, xml_here(&reader->xml),
             "pci %.24s of class \"%.16s\" is neither bridge, GPU, NIC nor drive: left out "
             "with what is in it",
             busid ? busid : "without busid", class ? class : "");
@@ -212,20 +190,20 @@ static int open_pci(struct reader *reader, int parent, const XML_Char **attribut
         return nvswitch_of(reader);
     if (device_at(reader, parent)->kind != DEVICE_CPU &&
         device_at(reader, parent)->kind != DEVICE_PCIE_SWITCH) {
-        topology_note(reader->topology, TOPOLOGY_FOUND, -1, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, -1, xml_here(&reader->xml),
                       "pci %.24s stands in a pci that is no bridge and was left out",
                       busid ? busid : "without busid");
         return -1;
     }
-    int at = topology_add(reader->topology, kind, parent, here(reader), reader->diag);
+    int at = topology_add(reader->topology, kind, parent, xml_here(&reader->xml), reader->xml.diag);
     if (at < 0)
         return -1;
     uint64_t key;
     if (busid && topology_parse_busid(busid, &key) && topology_find(reader->topology, key) >= 0)
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "busid %.24s stands twice in the file; links to it go to the first", busid);
     if (!busid || !topology_set_busid(device_at(reader, at), busid))
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "busid \"%.24s\" is none such as 0000:17:00.0", busid ? busid : "");
     read_link(reader, at, attributes);
     return at;
@@ -235,7 +213,7 @@ static void open_gpu(struct reader *reader, int at, const XML_Char **attributes)
 {
     struct topology_device *gpu = device_at(reader, at);
     if (gpu->kind != DEVICE_GPU) {
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "a gpu element stands in a pci whose class is no GPU's and was left out");
         return;
     }
@@ -243,7 +221,7 @@ static void open_gpu(struct reader *reader, int at, const XML_Char **attributes)
     gpu->sm = (int)number(reader, at, attributes, "sm", 0, 999, 0);
     gpu->gdr = (int)number(reader, at, attributes, "gdr", 0, 1, -1);
     if (gpu->gdr == 0)
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "gdr=0: this GPU cannot do GPUDirect RDMA. A scenario has no switch for one "
                       "GPU");
 }
@@ -253,20 +231,21 @@ static void defer(struct reader *reader, enum link_kind kind, int from, const ch
 {
     uint64_t key;
     if (!topology_parse_busid(target, &key)) {
-        topology_note(reader->topology, TOPOLOGY_FOUND, from, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, from, xml_here(&reader->xml),
                       "a link to \"%.24s\", which is no busid, was left out", target);
         return;
     }
     if (reader->later_count == LATER_MAX) {
-        stop(reader, NULL, "more than 1024 links");
+        xml_stop(&reader->xml, NULL, "more than 1024 links");
         return;
     }
-    reader->later[reader->later_count++] = (struct later){kind, from, key, count, here(reader)};
+    reader->later[reader->later_count++] =
+        (struct later){kind, from, key, count, xml_here(&reader->xml)};
 }
 
 static void open_nvlink(struct reader *reader, int gpu, const XML_Char **attributes)
 {
-    const char *target = attribute(attributes, "target");
+    const char *target = xml_attribute(attributes, "target");
     long class_code = number(reader, gpu, attributes, "tclass", 0, 0xFFFFFF, 0);
     unsigned count = (unsigned)number(reader, gpu, attributes, "count", 1, MAX_LANES, 0);
     if (device_at(reader, gpu)->kind != DEVICE_GPU)
@@ -280,13 +259,13 @@ static void open_nvlink(struct reader *reader, int gpu, const XML_Char **attribu
             end < 0
                 ? NULL
                 : topology_pair(reader->topology, class_code == 0x068001 ? LINK_C2C : LINK_NVLINK,
-                                gpu, end, here(reader), reader->diag);
+                                gpu, end, xml_here(&reader->xml), reader->xml.diag);
         if (pair)
             pair->count += count;
         if (pair && pair->kind == LINK_C2C) {
             pair->rate_Bps += 20e9 * count;
             pair->source = "assumed: 20 GB/s an NVLink";
-            topology_note(reader->topology, TOPOLOGY_ASSUMED, gpu, here(reader),
+            topology_note(reader->topology, TOPOLOGY_ASSUMED, gpu, xml_here(&reader->xml),
                           "NVLink to the CPU: 20 GB/s each way a link");
         }
         return;
@@ -303,8 +282,8 @@ static void open_c2c(struct reader *reader, int gpu, const XML_Char **attributes
         cpu = device_at(reader, cpu)->parent;
     if (device_at(reader, gpu)->kind != DEVICE_GPU || cpu < 0)
         return;
-    struct topology_pair *pair =
-        topology_pair(reader->topology, LINK_C2C, gpu, cpu, here(reader), reader->diag);
+    struct topology_pair *pair = topology_pair(reader->topology, LINK_C2C, gpu, cpu,
+                                               xml_here(&reader->xml), reader->xml.diag);
     if (pair && bandwidth > 0) {
         double rate = pair->rate_Bps + 1e6 * (double)bandwidth * count;
         pair->rate_Bps = rate < 1e14 ? rate : 1e14;
@@ -319,14 +298,15 @@ static int open_nic(struct reader *reader, int parent)
     if (kind == DEVICE_NIC)
         return parent;
     if (kind != DEVICE_CPU) {
-        topology_note(reader->topology, TOPOLOGY_FOUND, parent, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, parent, xml_here(&reader->xml),
                       "a nic element stands in a pci whose class is no NIC's and was left out");
         return -1;
     }
-    int at = topology_add(reader->topology, DEVICE_NIC, parent, here(reader), reader->diag);
+    int at = topology_add(reader->topology, DEVICE_NIC, parent, xml_here(&reader->xml),
+                          reader->xml.diag);
     if (at >= 0) {
         device_at(reader, at)->up.no_port = true;
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "a NIC without PCIe address (virtual, or not to be seen from here)");
     }
     return at;
@@ -335,10 +315,10 @@ static int open_nic(struct reader *reader, int parent)
 static void open_net(struct reader *reader, int at, const XML_Char **attributes)
 {
     struct topology_device *nic = device_at(reader, at);
-    const char *name = attribute(attributes, "name");
+    const char *name = xml_attribute(attributes, "name");
     char label[TOPOLOGY_LABEL];
-    if (!attribute(attributes, "dev")) {
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+    if (!xml_attribute(attributes, "dev")) {
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "a net without dev, which NCCL leaves out too, was left out");
         return;
     }
@@ -352,7 +332,7 @@ static void open_net(struct reader *reader, int at, const XML_Char **attributes)
         nic->order = (int)number(reader, at, attributes, "dev", 0, 4095, -1);
         nic->rate_Bps = speed > 0 ? (double)speed * 1e6 / 8 : 0;
     } else {
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "several nets on one NIC, which share its PCIe link: one NIC with the sum of "
                       "their rates");
         size_t used = strlen(nic->label);
@@ -360,11 +340,11 @@ static void open_net(struct reader *reader, int at, const XML_Char **attributes)
         nic->rate_Bps =
             speed > 0 && nic->rate_Bps > 0 ? nic->rate_Bps + (double)speed * 1e6 / 8 : 0;
     }
-    if (attribute(attributes, "speed") && speed <= 0)
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+    if (xml_attribute(attributes, "speed") && speed <= 0)
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "speed is %ld Mb/s, which means that NCCL could not find it out", speed);
     if (speed == 10000)
-        topology_note(reader->topology, TOPOLOGY_FOUND, at, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, at, xml_here(&reader->xml),
                       "speed is 10000 Mb/s, which NCCL also writes where it does not know");
 }
 
@@ -384,7 +364,7 @@ static void check_attributes(struct reader *reader, enum tag tag, const XML_Char
         char word[48];
         int length = snprintf(word, sizeof word, " %s ", attributes[i]);
         if (length >= (int)sizeof word || !strstr(tags[tag].attributes, word))
-            topology_note(reader->topology, TOPOLOGY_FOUND, -1, here(reader),
+            topology_note(reader->topology, TOPOLOGY_FOUND, -1, xml_here(&reader->xml),
                           "attribute \"%.40s\" of %s is not known and was left out", attributes[i],
                           tags[tag].name);
     }
@@ -394,22 +374,23 @@ static bool check_root(struct reader *reader, const char *name)
 {
     if (strcmp(name, "system") == 0)
         return true;
-    stop(reader,
-         strcmp(name, "graphs") == 0
-             ? "this is a graph (NCCL_GRAPH_DUMP_FILE); dump the topology with NCCL_TOPO_DUMP_FILE"
-         : strcmp(name, "topology") == 0 ? "this is hwloc's lstopo; gdsim reads NCCL_TOPO_DUMP_FILE"
-                                         : "NCCL's topology starts with <system version=\"1\">",
-         "the XML is no topology of NCCL");
+    xml_stop(
+        &reader->xml,
+        strcmp(name, "graphs") == 0
+            ? "this is a graph (NCCL_GRAPH_DUMP_FILE); dump the topology with NCCL_TOPO_DUMP_FILE"
+        : strcmp(name, "topology") == 0 ? "this is hwloc's lstopo; gdsim reads NCCL_TOPO_DUMP_FILE"
+                                        : "NCCL's topology starts with <system version=\"1\">",
+        "the XML is no topology of NCCL");
     return false;
 }
 
 static void open_element(void *data, const XML_Char *name, const XML_Char **attributes)
 {
     struct reader *reader = data;
-    if (reader->stopped || (reader->depth == 0 && !check_root(reader, name)))
+    if (reader->xml.stopped || (reader->depth == 0 && !check_root(reader, name)))
         return;
     if (reader->depth == DEPTH_MAX) {
-        stop(reader, NULL, "elements stand in each other more than 32 deep");
+        xml_stop(&reader->xml, NULL, "elements stand in each other more than 32 deep");
         return;
     }
     struct level *level = &reader->levels[reader->depth];
@@ -421,7 +402,7 @@ static void open_element(void *data, const XML_Char *name, const XML_Char **attr
         return; /* in something left out, which was said there */
     enum tag tag = tag_of(name);
     if (tag == TAG_NONE || !(tags[tag].parents >> in & 1)) {
-        topology_note(reader->topology, TOPOLOGY_FOUND, -1, here(reader),
+        topology_note(reader->topology, TOPOLOGY_FOUND, -1, xml_here(&reader->xml),
                       "element \"%.40s\" in %s is not known and was left out with what is in it",
                       name, in == TAG_NONE ? "the file" : tags[in].name);
         return;
@@ -455,7 +436,7 @@ static void open_element(void *data, const XML_Char *name, const XML_Char **attr
         open_net(reader, level->device, attributes);
         break;
     case TAG_PCILINK: {
-        const char *target = attribute(attributes, "target");
+        const char *target = xml_attribute(attributes, "target");
         defer(reader, LINK_PCIE, level->device, target ? target : "", 0);
         break;
     }
@@ -472,20 +453,12 @@ static void close_element(void *data, const XML_Char *name)
         reader->depth--;
 }
 
-static void open_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
-                         const XML_Char *public_id, int internal)
-{
-    (void)name, (void)system_id, (void)public_id, (void)internal;
-    stop(data, "NCCL writes none: remove it",
-         "a DOCTYPE is refused, for the entities that it could declare");
-}
-
 static void text_between(void *data, const XML_Char *text, int length)
 {
     struct reader *reader = data;
     for (int i = 0; i < length; i++)
         if (!strchr(" \t\r\n", text[i])) {
-            topology_note(reader->topology, TOPOLOGY_FOUND, -1, here(reader),
+            topology_note(reader->topology, TOPOLOGY_FOUND, -1, xml_here(&reader->xml),
                           "text between the elements was left out");
             return;
         }
@@ -511,7 +484,7 @@ static void join_later(struct reader *reader)
                                          topology->devices[later->from].parent == to))
             continue; /* the tree has this link */
         struct topology_pair *pair =
-            topology_pair(topology, later->kind, later->from, to, later->mark, reader->diag);
+            topology_pair(topology, later->kind, later->from, to, later->mark, reader->xml.diag);
         if (!pair)
             return;
         if (later->kind == LINK_PCIE && !(pair->rate_Bps > 0)) {
@@ -564,31 +537,16 @@ enum status import_nccl_xml(const struct import_text *in, struct topology *topol
 {
     size_t before = diag_count(diag);
     struct reader *reader = calloc(1, sizeof *reader);
-    XML_Parser parser = XML_ParserCreate(NULL);
-    if (!reader || !parser) {
-        free(reader);
-        XML_ParserFree(parser);
+    if (!reader)
         return STATUS_NOMEM;
-    }
     *reader = (struct reader){
-        .parser = parser, .file = in->name, .topology = topology, .diag = diag, .nvswitch = -1};
-    XML_SetUserData(parser, reader);
-    XML_SetElementHandler(parser, open_element, close_element);
-    XML_SetCharacterDataHandler(parser, text_between);
-    XML_SetStartDoctypeDeclHandler(parser, open_doctype);
-    if (XML_Parse(parser, in->text, (int)in->length, 1) == XML_STATUS_ERROR && !reader->stopped) {
-        enum XML_Error code = XML_GetErrorCode(parser);
-        diag_add(diag, here(reader),
-                 code == XML_ERROR_NO_ELEMENTS || code == XML_ERROR_UNCLOSED_TOKEN
-                     ? "was the file cut off?"
-                     : NULL,
-                 "broken XML: %s", XML_ErrorString(code));
-    }
-    if (diag_count(diag) == before) {
+        .xml = {.file = in->name, .diag = diag}, .topology = topology, .nvswitch = -1};
+    const struct xml_handlers handlers = {open_element, close_element, text_between};
+    enum status status = xml_read(&reader->xml, &handlers, in->text, in->length);
+    if (!status && diag_count(diag) == before) {
         join_later(reader);
         read_gdr(topology);
     }
-    XML_ParserFree(parser);
     free(reader);
-    return diag_count(diag) > before ? STATUS_INPUT : STATUS_OK;
+    return status ? status : diag_count(diag) > before ? STATUS_INPUT : STATUS_OK;
 }
