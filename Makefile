@@ -41,9 +41,11 @@ LIB_SRC := $(sort $(wildcard models/*.c sim/core/*.c sim/load/*.c sim/script/*.c
 CLI_SRC := $(sort $(wildcard sim/cli/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 HELP_SRC := $(sort $(wildcard tests/unit/help_*.c))
+PROBE_SRC := $(sort $(wildcard probe/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/%.o)
+PROBE_OBJ := $(PROBE_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,out/build/clang-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
@@ -53,7 +55,7 @@ ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
 .DEFAULT_GOAL := all
 .SECONDARY:
 
-all: $(BIN)/gdsim
+all: $(BIN)/gdsim $(BIN)/gdprobe
 
 run: deps
 	$(Q)$(MAKE) --no-print-directory all
@@ -61,7 +63,7 @@ run: deps
 
 test: deps
 	$(Q)$(MAKE) --no-print-directory unit all
-	$(Q)GDSIM=$(BIN)/gdsim BUILD=$(BUILD) tests/run.sh
+	$(Q)GDSIM=$(BIN)/gdsim GDPROBE=$(BIN)/gdprobe BUILD=$(BUILD) tests/run.sh
 
 unit: $(UNIT_BIN)
 
@@ -104,14 +106,24 @@ $(BIN)/gdsim: $(CLI_OBJ) $(BUILD)/libgdsim.a
 	$(if $(filter 0,$(V)),@echo "  LINK $@",)
 	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
-$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELP_OBJ) $(BUILD)/libgdsim.a
+# gdprobe: libc and libdl, so that it builds on any machine.
+$(BUILD)/probe/%.o: PKG_CFLAGS =
+$(BUILD)/libgdprobe.a: $(filter-out $(BUILD)/probe/main.o,$(PROBE_OBJ))
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BIN)/gdprobe: $(BUILD)/probe/main.o $(BUILD)/libgdprobe.a
 	@mkdir -p $(@D)
 	$(if $(filter 0,$(V)),@echo "  LINK $@",)
-	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
+	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ -ldl
 
-out/build/clang-fuzz/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libgdsim.a
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELP_OBJ) $(BUILD)/libgdsim.a $(BUILD)/libgdprobe.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(OPT_$(MODE)) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
+	$(if $(filter 0,$(V)),@echo "  LINK $@",)
+	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -ldl -lcmocka
+
+out/build/clang-fuzz/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libgdsim.a $(BUILD)/libgdprobe.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT_$(MODE)) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS) -ldl
 
 # ---- upkeep --------------------------------------------------------------------------------------
 format: deps-dev
@@ -128,7 +140,7 @@ bench: deps-dev
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gdsim/models
-	install -m 755 $(BIN)/gdsim $(DESTDIR)$(PREFIX)/bin/gdsim
+	install -m 755 $(BIN)/gdsim $(BIN)/gdprobe $(DESTDIR)$(PREFIX)/bin/
 	cp -R models/catalog $(DESTDIR)$(PREFIX)/share/gdsim/models/
 	cp -R lua scenarios $(DESTDIR)$(PREFIX)/share/gdsim/
 
@@ -138,4 +150,4 @@ clean:
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(PROBE_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)

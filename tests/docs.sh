@@ -7,6 +7,9 @@ cd "$(dirname "$0")/.." || exit 1
 GDSIM=$(realpath "${GDSIM:-out/bin/gdsim}")
 export GDSIM
 gdsim() { "$GDSIM" "$@"; }
+GDPROBE=$(realpath "${GDPROBE:-out/bin/gdprobe}")
+export GDPROBE
+gdprobe() { "$GDPROBE" "$@"; }
 bad=0 blocks=0
 check() { # FILE LINE COMMAND EXPECTED
     local actual pattern

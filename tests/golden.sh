@@ -10,6 +10,9 @@ GDSIM=${GDSIM:-out/bin/gdsim}
 GDSIM=$(realpath "$GDSIM")
 export GDSIM
 gdsim() { "$GDSIM" "$@"; }
+GDPROBE=$(realpath "${GDPROBE:-out/bin/gdprobe}")
+export GDPROBE
+gdprobe() { "$GDPROBE" "$@"; }
 passed=0 failed=0
 [ $# -gt 0 ] || set -- tests/golden/*.txt
 for file in "$@"; do

@@ -21,12 +21,14 @@ only sim/script 'sim/core|sim/script'
 only sim/study 'sim/core|sim/study'
 only sim/report 'sim/core|sim/report'
 only sim/cli 'models|sim/[a-z]+'
+only probe probe
 without models 'gsl|yaml|lua|csv|jansson|pthread|unistd|sys/'
 without sim/core 'gsl|yaml|lua|csv|jansson|pthread|unistd|sys/'
 without sim/load 'gsl|lua'
 without sim/script 'gsl|yaml|csv|jansson'
 without sim/study 'yaml|lua'
 without sim/report 'gsl|yaml|lua'
+without probe 'gsl|yaml|lua|csv|jansson|expat|pthread|nvml|cuda|infiniband|cufile'
 complain "printing or ending the process below sim/cli" \
     "$(grep -nE '\b(printf|puts|putchar|perror|exit|abort|fprintf *\( *std(out|err))\b *\(?' \
         models/*.c sim/core/*.c sim/load/*.c sim/script/*.c sim/study/*.c sim/report/*.c 2>/dev/null |
