@@ -193,11 +193,44 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
                            plan->ranks, machine_ranks(machine));
     if (status)
         return status;
-    bool broken = !job->plain && machine_fabric(machine) == FABRIC_ONE_SWITCH &&
+    bool broken = job->walk == WALK_AUTO && machine_fabric(machine) == FABRIC_ONE_SWITCH &&
                   fold_plan(plan, (uint32_t)machine->node.port_count);
     if (broken)
         status = run_once(job, true, ret_ledger, &broken, error);
     else
         broken = true;
     return status || !broken ? status : run_once(job, false, ret_ledger, &broken, error);
+}
+
+/* ---- many runs ------------------------------------------------------------------------------ */
+
+struct engine {
+    struct ledger ledger;
+};
+
+enum status engine_new(struct engine **ret_engine, struct error *error)
+{
+    *ret_engine = calloc(1, sizeof **ret_engine);
+    return *ret_engine ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
+}
+
+void engine_free(struct engine *engine)
+{
+    if (!engine)
+        return;
+    ledger_free(&engine->ledger);
+    free(engine);
+}
+
+void engine_forget(struct engine *engine)
+{
+    ledger_free(&engine->ledger);
+}
+
+enum status engine_rerun(struct engine *engine, const struct engine_job *job,
+                         const struct ledger **ret_ledger, struct error *error)
+{
+    ledger_free(&engine->ledger);
+    *ret_ledger = &engine->ledger;
+    return engine_run(job, &engine->ledger, error);
 }

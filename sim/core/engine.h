@@ -27,6 +27,12 @@
 
 enum accounting { ACCOUNTING_SERIAL, ACCOUNTING_PIPELINED };
 
+/* How a run goes through its transfers. All give the same times and bytes. */
+enum walk_kind {
+    WALK_AUTO,  /* take every shortcut that is exact */
+    WALK_QUEUE, /* every transfer of every rank, through the event queue */
+};
+
 #define ENGINE_MAX_TIME_PS ((int64_t)1 << 62)
 
 struct engine_job {
@@ -35,8 +41,12 @@ struct engine_job {
     double size_B;         /* S */
     enum accounting accounting;
     bool trace; /* attribute the critical path (the engine leaves it out of runs too large) */
-    bool plain; /* simulate every node, also where one stands for all (see fold.h) */
+    enum walk_kind walk;
 };
+
+/* What many runs share: buffers, and what has been found out about the last plan and routes. Not
+ * for two threads at once. */
+struct engine;
 
 const char *accounting_name(enum accounting accounting);
 
@@ -44,6 +54,16 @@ const char *accounting_name(enum accounting accounting);
  * be run on this machine; STATUS_FAILED: the plan waits for ever. */
 enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger,
                        struct error *error);
+
+/* The same for many runs: another size, accounting, plan or machine each time. *ret_ledger belongs
+ * to the engine and holds until its next run. */
+enum status engine_new(struct engine **ret_engine, struct error *error);
+void engine_free(struct engine *engine);
+enum status engine_rerun(struct engine *engine, const struct engine_job *job,
+                         const struct ledger **ret_ledger, struct error *error);
+/* Call when a plan, routes or the machine behind them has been changed or freed since the last
+ * run: what was found out about them is then found out again. The buffers stay. */
+void engine_forget(struct engine *engine);
 
 /* Seconds to picoseconds, rounded once. */
 int64_t engine_ps(double seconds);

@@ -690,6 +690,52 @@ static void pairs_without_a_run(void **state)
     }
 }
 
+/* One engine for many runs says what a new one says each time, also after a run that failed. */
+static void one_engine_for_many_runs(void **state)
+{
+    (void)state;
+    struct core_spec spec = {.nodes = 4, .gpus = 2, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+    static const char *const scripts[] = {"lua/ring.lua", "lua/binomial.lua", "lua/sharp.lua"};
+    static const double sizes[] = {1e6, 1e17, 3e7, 1e6}; /* the second: longer than the clock */
+    struct engine *engine;
+    struct machine machine;
+    struct error error;
+    assert_ok(engine_new(&engine, &error), &error);
+    core_machine(&spec, &machine);
+    for (size_t i = 0; i < 3 * 2 * 4; i++) {
+        struct plan plan;
+        struct routes routes;
+        struct ledger alone;
+        const struct ledger *again;
+        core_lua_file(scripts[i / 8], 8, 2, &plan);
+        assert_ok(
+            routes_init(&routes, &machine, mechanism_find(i / 8 == 2 ? "sharp" : "staged"), &error),
+            &error);
+        struct engine_job job = {.plan = &plan,
+                                 .routes = &routes,
+                                 .size_B = sizes[i % 4],
+                                 .accounting = i / 4 % 2 ? ACCOUNTING_PIPELINED : ACCOUNTING_SERIAL,
+                                 .trace = true};
+        enum status status = engine_run(&job, &alone, &error);
+        assert_int_equal(engine_rerun(engine, &job, &again, &error), status);
+        assert_int_equal(status != STATUS_OK, i % 4 == 1);
+        if (!status) {
+            assert_int_equal(again->total_ps, alone.total_ps);
+            assert_int_equal(again->slices, alone.slices);
+            for (size_t r = 0; r < alone.resource_count; r++)
+                assert_int_equal(again->resources[r].busy_ps, alone.resources[r].busy_ps);
+            for (size_t c = 0; c < alone.resource_count + CATEGORY_COUNT; c++)
+                assert_int_equal(again->critical[c], alone.critical[c]);
+            ledger_free(&alone);
+        }
+        engine_forget(engine);
+        routes_free(&routes);
+        plan_free(&plan);
+    }
+    engine_free(engine);
+    machine_free(&machine);
+}
+
 /* ---- what cannot be run ------------------------------------------------------------------------
  */
 
@@ -805,6 +851,7 @@ int main(void)
         cmocka_unit_test(buffers_do_not_wait_for_each_other),
         cmocka_unit_test(groups_have_a_switch_each),
         cmocka_unit_test(pairs_without_a_run),
+        cmocka_unit_test(one_engine_for_many_runs),
         cmocka_unit_test(refuses_what_cannot_run),
         cmocka_unit_test(one_rank_takes_no_time),
         cmocka_unit_test(seconds_are_rounded_to_picoseconds),

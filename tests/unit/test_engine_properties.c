@@ -424,7 +424,7 @@ static bool same_folded_and_plain(const struct sample *sample, const char *text)
                              .accounting = sample->accounting,
                              .trace = true};
     assert_ok(engine_run(&job, &fold, &error), &error);
-    job.plain = true;
+    job.walk = WALK_QUEUE;
     assert_ok(engine_run(&job, &plain, &error), &error);
     bool folded = fold.nodes_alike > 1;
     assert_int_equal(plain.nodes_alike, 1);
