@@ -18,7 +18,7 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
 {
     memset(walk, 0, sizeof *walk);
     walk->job = job;
-    walk->plan = job->plan;
+    walk->plan = plan_for(job->plan, job->size_B);
     walk->machine = job->routes->machine;
     walk->ledger = ledger;
     walk->error = error;
@@ -185,7 +185,7 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
     struct error local; /* the walk always has somewhere to put what went wrong */
     memset(&local, 0, sizeof local);
     error = error ? error : &local;
-    const struct plan *plan = job->plan;
+    const struct plan *plan = plan_for(job->plan, job->size_B);
     const struct machine *machine = job->routes->machine;
     enum status status = STATUS_OK;
     if (machine_ranks(machine) != plan->ranks)

@@ -36,9 +36,9 @@ enum walk_kind {
 #define ENGINE_MAX_TIME_PS ((int64_t)1 << 62)
 
 struct engine_job {
-    const struct plan *plan;
-    struct routes *routes; /* of the machine and mechanism; filled as needed */
-    double size_B;         /* S */
+    const struct plan *plan; /* where several hang together, the one for size_B is run */
+    struct routes *routes;   /* of the machine and mechanism; filled as needed */
+    double size_B;           /* S */
     enum accounting accounting;
     bool trace; /* attribute the critical path (the engine leaves it out of runs too large) */
     enum walk_kind walk;

@@ -37,8 +37,9 @@ bool fold_plan(const struct plan *plan, uint32_t gpus)
         return false;
     for (size_t i = 0; i < plan->op_count; i++) {
         const struct plan_op *op = &plan->ops[i];
-        if (op->edge_count > 0 || op->count.uses_rank || op->has_into || op->from_result ||
-            op->to_result || op->group.uses_rank || !moves_along(plan, op, &coefficient, &first))
+        if (op->kind == PLAN_RECEIVE || op->edge_count > 0 || op->count.uses_rank || op->has_into ||
+            op->from_result || op->to_result || op->group.uses_rank ||
+            !moves_along(plan, op, &coefficient, &first))
             return false;
         if (op->conditional && op->where.uses_rank)
             return false;

@@ -49,6 +49,7 @@ void mailroom_free(struct mailroom *mailroom)
         free(mailroom->index[i].start);
         free(mailroom->index[i].transfers);
     }
+    free(mailroom->tallies);
     free(mailroom->index);
     free(mailroom->inbox);
     memset(mailroom, 0, sizeof *mailroom);
@@ -218,6 +219,8 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
     struct transfer transfer;
     enum status status = STATUS_OK;
     int found = 0;
+    if (operation->kind == PLAN_RECEIVE)
+        return STATUS_OK;
     if (operation->kind == PLAN_UP) {
         for (uint32_t r = 0;
              rank >= mailroom->ranks && r < mailroom->ranks && !status && found >= 0; r++) {
@@ -268,6 +271,55 @@ static enum status look_ahead(struct mailroom *mailroom, uint32_t rank, uint64_t
     return STATUS_OK;
 }
 
+/* ---- messages that receives wait for --------------------------------------------------------- */
+
+static size_t tally_place(const struct tally *tallies, size_t capacity, uint64_t key)
+{
+    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> 20) & (capacity - 1);
+    while (tallies[at].key != 0 && tallies[at].key != key)
+        at = (at + 1) & (capacity - 1);
+    return at;
+}
+
+/* The entry, new ones at zero; NULL when memory is short. */
+static struct tally *tally_get(struct mailroom *mailroom, uint32_t rank, uint32_t from,
+                               uint8_t lane, struct error *error)
+{
+    uint64_t key = ((uint64_t)rank << 36 | (uint64_t)from << 8 | lane) + 1;
+    if (2 * (mailroom->tally_count + 1) > mailroom->tally_capacity) {
+        size_t capacity = mailroom->tally_capacity ? 2 * mailroom->tally_capacity : 64;
+        struct tally *grown = calloc(capacity, sizeof *grown);
+        if (!grown) {
+            no_memory(error);
+            return NULL;
+        }
+        for (size_t i = 0; i < mailroom->tally_capacity; i++)
+            if (mailroom->tallies[i].key)
+                grown[tally_place(grown, capacity, mailroom->tallies[i].key)] =
+                    mailroom->tallies[i];
+        free(mailroom->tallies);
+        mailroom->tallies = grown;
+        mailroom->tally_capacity = capacity;
+    }
+    struct tally *tally =
+        &mailroom->tallies[tally_place(mailroom->tallies, mailroom->tally_capacity, key)];
+    mailroom->tally_count += tally->key == 0;
+    tally->key = key;
+    return tally;
+}
+
+int mailroom_take(struct mailroom *mailroom, uint32_t rank, uint32_t from, uint8_t lane,
+                  struct error *error)
+{
+    struct tally *tally = tally_get(mailroom, rank, from, lane, error);
+    if (!tally)
+        return -1;
+    if (tally->taken == tally->complete)
+        return 0;
+    tally->taken++;
+    return 1;
+}
+
 /* The switch adds: a slice is there when every member of its group has sent it. */
 static int arrive_at_switch(struct mailroom *mailroom, uint32_t box, struct receive *receive,
                             uint32_t slice, struct error *error)
@@ -308,6 +360,14 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
     if (to_switch)
         return arrive_at_switch(mailroom, box, receive, slice, error);
     receive->arrived++;
+    if (mailroom->plan->uses_receives && receive->arrived == slices &&
+        transfer->from != TRANSFER_SWITCH) {
+        struct tally *tally =
+            tally_get(mailroom, transfer->to, transfer->from, transfer->op->lane, error);
+        if (!tally)
+            return -1;
+        tally->complete++;
+    }
     drop_if_done(inbox, receive);
     return 1;
 }

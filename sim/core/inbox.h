@@ -27,6 +27,12 @@ struct inbox {
     struct plan_cursor horizon; /* steps before this have been looked through */
 };
 
+/* Messages of one sender to one receiver in one lane: only plans with receives count them. */
+struct tally {
+    uint64_t key;
+    uint64_t complete, taken; /* taken: by receives */
+};
+
 struct mailroom {
     const struct plan *plan;
     uint32_t ranks; /* that are simulated: all, or the first few that stand for all */
@@ -34,6 +40,8 @@ struct mailroom {
     struct inbox *inbox;
     struct sender_index *index;
     size_t index_count;
+    struct tally *tallies; /* a hash table; its size is a power of two */
+    size_t tally_count, tally_capacity;
 };
 
 enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, uint32_t ranks,
@@ -51,5 +59,10 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
 int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
                    const struct transfer *transfer, uint32_t slice, uint32_t slices,
                    struct error *error);
+
+/* A receive: take the next message of `from` to `rank` in `lane`. 1 taken, 0 not complete yet, -1
+ * error. */
+int mailroom_take(struct mailroom *mailroom, uint32_t rank, uint32_t from, uint8_t lane,
+                  struct error *error);
 
 #endif

@@ -58,6 +58,9 @@ void plan_free(struct plan *plan)
     free(plan->ops);
     free(plan->program);
     free(plan->edges);
+    if (plan->larger)
+        plan_free(plan->larger);
+    free(plan->larger);
     memset(plan, 0, sizeof *plan);
 }
 
@@ -105,6 +108,7 @@ enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct erro
     if (op->lane + 1u > plan->lanes)
         plan->lanes = op->lane + 1u;
     plan->uses_result = plan->uses_result || op->from_result || op->to_result;
+    plan->uses_receives = plan->uses_receives || op->kind == PLAN_RECEIVE;
     return STATUS_OK;
 }
 
@@ -168,7 +172,7 @@ static int by_sender(const void *a, const void *b)
 static enum status count_groups(struct plan *plan, const struct plan_op *op, struct error *error)
 {
     static const int64_t no_loops[RULE_LOOPS] = {0};
-    if (op->kind == PLAN_SEND)
+    if (op->kind == PLAN_SEND || op->kind == PLAN_RECEIVE)
         return STATUS_OK;
     if (op->group.uses_loops) {
         error_set(error, STATUS_INPUT, "the group of a switch operation cannot depend on a loop");
@@ -235,9 +239,16 @@ enum status plan_finish(struct plan *plan, struct error *error)
 bool plan_uses_switch(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->op_count; i++)
-        if (plan->ops[i].kind != PLAN_SEND)
+        if (plan->ops[i].kind == PLAN_UP || plan->ops[i].kind == PLAN_DOWN)
             return true;
-    return false;
+    return plan->larger && plan_uses_switch(plan->larger);
+}
+
+const struct plan *plan_for(const struct plan *plan, double size_B)
+{
+    while (plan->larger && size_B > plan->up_to_B)
+        plan = plan->larger;
+    return plan;
 }
 
 /* From instruction `at` to the next STEP. A loop that ends and begins anew counts its turn. */
@@ -313,6 +324,8 @@ int plan_transfer(const struct plan *plan, const struct plan_op *op,
 {
     const int64_t *loops = cursor->loops;
     *ret = (struct transfer){.op = op, .from = rank, .to = rank, .edge = 0};
+    if (op->kind == PLAN_RECEIVE)
+        return 0;
     if (op->edge_count) {
         if (!edge_transfer(plan, op, rank, index, ret))
             return 0;
@@ -359,5 +372,19 @@ int plan_transfer(const struct plan *plan, const struct plan_op *op,
             error->line = op->line;
         return -1;
     }
+    return 1;
+}
+
+int plan_receive(const struct plan *plan, const struct plan_op *op,
+                 const struct plan_cursor *cursor, uint32_t rank, uint32_t *ret_from,
+                 struct error *error)
+{
+    if (op->kind != PLAN_RECEIVE ||
+        (op->conditional && rule_eval(&op->where, rank, cursor->loops) == 0))
+        return 0;
+    int64_t from = rule_eval(&op->to, rank, cursor->loops);
+    if (from < 0 || from >= plan->ranks)
+        return nonsense(error, op, cursor, rank, "from", from, plan->ranks);
+    *ret_from = (uint32_t)from;
     return 1;
 }

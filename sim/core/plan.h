@@ -10,6 +10,12 @@
  * it does so slice by slice, so that messages flow through. Operations of one rank and lane are
  * issued in program order; different lanes run side by side.
  *
+ * A receive makes a lane wait: it goes on when one more message of a given rank, sent in the lane
+ * of the same number, is complete. Data needs no receives, because an operation waits for what it
+ * reads; they say what else must be over first.
+ *
+ * A script may give different plans for different sizes: then plans of growing size hang together.
+ *
  * A rank has two buffers of `chunks` chunks: its message, and a result that only some algorithms
  * use. A cell is a chunk of either: cells 0 .. chunks-1 are the message, then the result.
  */
@@ -36,9 +42,10 @@ enum collective {
 };
 
 enum plan_op_kind {
-    PLAN_SEND, /* rank to rank */
-    PLAN_UP,   /* every member to the switch of its group, which adds */
-    PLAN_DOWN, /* the switch to every member of the group */
+    PLAN_SEND,    /* rank to rank */
+    PLAN_UP,      /* every member to the switch of its group, which adds */
+    PLAN_DOWN,    /* the switch to every member of the group */
+    PLAN_RECEIVE, /* wait for the next message of rank `to` */
 };
 
 /* One hand-written edge of an operation. */
@@ -52,9 +59,11 @@ struct plan_op {
     bool reduce; /* the receiver adds; otherwise it overwrites */
     bool conditional;
     uint8_t lane;
+    uint8_t mechanism; /* 0: that of the run; else 1 + its row in mechanism_table */
     uint32_t line;     /* of the script */
+    double cost_s;     /* added to the handoff before the first slice of each transfer */
     struct rule where; /* non-zero: this rank takes part (if conditional) */
-    struct rule to;    /* PLAN_SEND */
+    struct rule to;    /* PLAN_SEND; PLAN_RECEIVE: from whom */
     struct rule chunk; /* first chunk */
     struct rule count; /* consecutive chunks */
     struct rule into;  /* first chunk at the receiver (if has_into; else the same) */
@@ -82,15 +91,18 @@ struct plan {
     uint32_t ranks, chunks;
     uint32_t root; /* broadcast, reduce */
     uint32_t lanes;
-    uint32_t groups;  /* of switch operations; 0 without any */
-    bool uses_result; /* the second buffer */
-    uint64_t steps;   /* loops unrolled */
+    uint32_t groups;    /* of switch operations; 0 without any */
+    bool uses_result;   /* the second buffer */
+    bool uses_receives; /* lanes wait for messages */
+    uint64_t steps;     /* loops unrolled */
     struct plan_op *ops;
     size_t op_count;
     struct plan_instruction *program;
     size_t length;
     struct plan_edge *edges; /* of each op sorted by sender */
     size_t edge_count;
+    double up_to_B;      /* for messages up to this size, if there is a larger plan */
+    struct plan *larger; /* for those above; owned. NULL: good for all sizes */
 };
 
 /* One transfer that a rank makes in one step. */
@@ -134,7 +146,10 @@ enum status plan_finish(struct plan *plan, struct error *error);
 void plan_first(const struct plan *plan, struct plan_cursor *cursor);
 void plan_next(const struct plan *plan, struct plan_cursor *cursor);
 
-/* Whether a switch takes part. */
+/* The one of the plans that hang together which is for messages of so many bytes. */
+const struct plan *plan_for(const struct plan *plan, double size_B);
+
+/* Whether a switch takes part, in any of the plans that hang together. */
 bool plan_uses_switch(const struct plan *plan);
 
 /* The index-th transfer that `rank` sends by `op` at `cursor`. Returns 1 and fills *ret, 0 when
@@ -143,5 +158,10 @@ bool plan_uses_switch(const struct plan *plan);
 int plan_transfer(const struct plan *plan, const struct plan_op *op,
                   const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
                   struct transfer *ret, struct error *error);
+
+/* For whose message `rank` waits by a PLAN_RECEIVE. Returns as plan_transfer. */
+int plan_receive(const struct plan *plan, const struct plan_op *op,
+                 const struct plan_cursor *cursor, uint32_t rank, uint32_t *ret_from,
+                 struct error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* routes.c: see routes.h. Slots: rail by rail; in each [same node][sender][receiver], then up,
+/* routes.c: see routes.h. Slots: those of the run's mechanism, then those of each row of
+ * mechanism_table; of each rail by rail; in each [same node][sender][receiver], then up,
  * then down. */
 #include "sim/core/routes.h"
 
@@ -13,7 +14,8 @@ enum status routes_init(struct routes *routes, const struct machine *machine,
     routes->machine = machine;
     routes->mechanism = mechanism;
     routes->rails = machine_rails(machine);
-    routes->slot_count = routes->rails * (2 * ports * ports + 2 * ports);
+    routes->per_mechanism = routes->rails * (2 * ports * ports + 2 * ports);
+    routes->slot_count = routes->per_mechanism * (1 + mechanism_count);
     routes->slot = calloc(routes->slot_count, sizeof *routes->slot);
     return routes->slot ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
 }
@@ -28,14 +30,16 @@ void routes_free(struct routes *routes)
     memset(routes, 0, sizeof *routes);
 }
 
-size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to, uint32_t lane)
+size_t routes_slot(const struct routes *routes, const struct transfer *transfer)
 {
+    const uint32_t from = transfer->from, to = transfer->to, lane = transfer->op->lane;
     uint32_t ports = (uint32_t)routes->machine->node.port_count;
     size_t switches = 2u * (size_t)ports * ports;
-    size_t rail = (lane % routes->rails) * (switches + 2u * ports);
-    if (to == UINT32_MAX)
+    size_t rail = transfer->op->mechanism * routes->per_mechanism +
+                  (lane % routes->rails) * (switches + 2u * ports);
+    if (to == TRANSFER_SWITCH)
         return rail + switches + from % ports;
-    if (from == UINT32_MAX)
+    if (from == TRANSFER_SWITCH)
         return rail + switches + ports + to % ports;
     size_t same_node = from / ports == to / ports;
     return rail + (same_node * ports + from % ports) * ports + to % ports;
@@ -45,7 +49,7 @@ struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
 {
     const struct node_type *node = &routes->machine->node;
     size_t ports = node->port_count, pairs = ports * ports, rail = 2 * pairs + 2 * ports;
-    struct endpoints ends = {.rail = (uint32_t)(slot / rail)};
+    struct endpoints ends = {.rail = (uint32_t)(slot % routes->per_mechanism / rail)};
     slot %= rail;
     if (slot < 2 * pairs) {
         ends.same_node = slot >= pairs;
@@ -61,6 +65,12 @@ struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
     return ends;
 }
 
+static const struct mechanism *slot_mechanism(const struct routes *routes, size_t slot)
+{
+    size_t which = slot / routes->per_mechanism;
+    return which ? &mechanism_table[which - 1] : routes->mechanism;
+}
+
 const struct route *routes_get(struct routes *routes, size_t slot, struct error *error)
 {
     if (routes->slot[slot])
@@ -71,7 +81,7 @@ const struct route *routes_get(struct routes *routes, size_t slot, struct error 
         return NULL;
     }
     struct endpoints ends = routes_endpoints(routes, slot);
-    if (mechanism_route(routes->mechanism, routes->machine, &ends, route, error)) {
+    if (mechanism_route(slot_mechanism(routes, slot), routes->machine, &ends, route, error)) {
         free(route);
         return NULL;
     }
@@ -87,8 +97,8 @@ static enum status fill_slot(struct routes *routes, size_t slot, struct error *e
     routes->slot[slot] = malloc(sizeof *routes->slot[slot]);
     if (!routes->slot[slot])
         return error_set(error, STATUS_NOMEM, "out of memory");
-    enum status status =
-        mechanism_route(routes->mechanism, routes->machine, &ends, routes->slot[slot], error);
+    enum status status = mechanism_route(slot_mechanism(routes, slot), routes->machine, &ends,
+                                         routes->slot[slot], error);
     return status && mechanism_hangs(error) ? STATUS_OK : status;
 }
 
@@ -103,15 +113,14 @@ static enum status fill_op(struct routes *routes, const struct plan *plan, const
                 return STATUS_INPUT;
             if (found == 0)
                 break;
-            enum status status =
-                fill_slot(routes, routes_slot(routes, transfer.from, transfer.to, op->lane), error);
+            enum status status = fill_slot(routes, routes_slot(routes, &transfer), error);
             if (status)
                 return status;
         }
     return STATUS_OK;
 }
 
-enum status routes_fill(struct routes *routes, const struct plan *plan, struct error *error)
+static enum status fill_plan(struct routes *routes, const struct plan *plan, struct error *error)
 {
     /* Where nobody's partner depends on the turn, one turn shows all pairs. */
     bool *seen = calloc(plan->op_count + 1, sizeof *seen);
@@ -132,5 +141,13 @@ enum status routes_fill(struct routes *routes, const struct plan *plan, struct e
         }
     }
     free(seen);
+    return status;
+}
+
+enum status routes_fill(struct routes *routes, const struct plan *plan, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (; plan && !status; plan = plan->larger)
+        status = fill_plan(routes, plan, error);
     return status;
 }

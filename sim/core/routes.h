@@ -9,21 +9,22 @@
 #include "sim/core/mechanism.h"
 #include "sim/core/plan.h"
 
+/* A plan may choose another mechanism for some of its transfers: each mechanism has its slots. */
 struct routes {
     const struct machine *machine;
     const struct mechanism *mechanism;
     struct route **slot; /* NULL: not asked for yet */
     size_t slot_count;
-    uint32_t rails; /* NICs that a GPU deals its lanes to */
+    size_t per_mechanism; /* slots */
+    uint32_t rails;       /* NICs that a GPU deals its lanes to */
 };
 
 enum status routes_init(struct routes *routes, const struct machine *machine,
                         const struct mechanism *mechanism, struct error *error);
 void routes_free(struct routes *routes);
 
-/* Number of the slot for a transfer between two ranks; UINT32_MAX means the switch. Lanes are
- * dealt to the rails in turn. */
-size_t routes_slot(const struct routes *routes, uint32_t from, uint32_t to, uint32_t lane);
+/* Number of the slot for a transfer. Lanes are dealt to the rails in turn. */
+size_t routes_slot(const struct routes *routes, const struct transfer *transfer);
 
 /* What the slot joins. */
 struct endpoints routes_endpoints(const struct routes *routes, size_t slot);

@@ -45,12 +45,13 @@ static void add_leg(const struct route *route, const struct machine *machine,
 
 static struct timed_stage *open_stage(struct timing *timing, const struct route_handoff *handoff)
 {
+    double cost_s = timing->stage_count == 0 ? timing->cost_s : 0;
     struct timed_stage *stage = &timing->stages[timing->stage_count++];
     memset(stage, 0, sizeof *stage);
     stage->first_use = (uint16_t)timing->use_count;
     if (!handoff || !handoff->label[0])
         return stage;
-    stage->handoff_ps = engine_ps(handoff->cost_s);
+    stage->handoff_ps = engine_ps(handoff->cost_s + cost_s);
     stage->handoff_category = handoff->param == PARAM_SOFTWARE_STEP_HANDOFF ||
                                       handoff->param == PARAM_SOFTWARE_GPU_POST ||
                                       handoff->param == PARAM_SOFTWARE_PEER_HANDOFF ||
@@ -70,13 +71,14 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
 }
 
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
-                        double slice_B, enum accounting accounting, struct timing *ret_timing,
-                        struct error *error)
+                        double slice_B, double cost_s, enum accounting accounting,
+                        struct timing *ret_timing, struct error *error)
 {
     struct timing *timing = ret_timing;
     memset(timing, 0, sizeof *timing);
     timing->slot = slot;
     timing->slice_B = slice_B;
+    timing->cost_s = cost_s;
     timing->nic[0] = route->nic[0];
     timing->nic[1] = route->nic[1];
     for (size_t i = 0; i < route->leg_count; i++)

@@ -32,17 +32,17 @@ static inline int64_t timed_stage_ps(const struct timed_stage *stage)
 
 struct timing {
     size_t slot;
-    double slice_B;
+    double slice_B, cost_s;
     size_t stage_count, use_count;
     uint16_t nic[2]; /* as in the route */
     struct timed_stage stages[ROUTE_MAX_LEGS];
     struct timed_use uses[ROUTE_MAX_USES + ROUTE_MAX_STAGES];
 };
 
-/* Serial accounting makes each leg a stage of its own. STATUS_INPUT when a duration is beyond
- * what picoseconds can hold. */
+/* Serial accounting makes each leg a stage of its own. `cost_s` is added to the handoff of the
+ * first stage. STATUS_INPUT when a duration is beyond what picoseconds can hold. */
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
-                        double slice_B, enum accounting accounting, struct timing *ret_timing,
-                        struct error *error);
+                        double slice_B, double cost_s, enum accounting accounting,
+                        struct timing *ret_timing, struct error *error);
 
 #endif

@@ -16,11 +16,17 @@ size_t walk_resources(const struct walk *walk)
 }
 
 /* The timing of a route for a slice size; made on first use. Few sizes occur in one run. */
-static const struct timing *timing_get(struct walk *walk, size_t slot, double slice_B)
+static bool equal(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+static const struct timing *timing_get(struct walk *walk, size_t slot, double slice_B,
+                                       double cost_s)
 {
     for (size_t i = walk->timing_count; i-- > 0;)
-        if (walk->timings[i]->slot == slot && !(walk->timings[i]->slice_B < slice_B) &&
-            !(walk->timings[i]->slice_B > slice_B))
+        if (walk->timings[i]->slot == slot && equal(walk->timings[i]->slice_B, slice_B) &&
+            equal(walk->timings[i]->cost_s, cost_s))
             return walk->timings[i];
     const struct route *route = routes_get(walk->job->routes, slot, walk->error);
     if (!route)
@@ -35,13 +41,15 @@ static const struct timing *timing_get(struct walk *walk, size_t slot, double sl
         error_set(walk->error, STATUS_NOMEM, "out of memory");
         return NULL;
     }
-    if (timing_make(route, walk->machine, slot, slice_B, walk->job->accounting, timing,
+    if (timing_make(route, walk->machine, slot, slice_B, cost_s, walk->job->accounting, timing,
                     walk->error)) {
         free(timing);
         return NULL;
     }
     walk->timings[walk->timing_count++] = timing;
-    if (walk->folded && slot < walk->ports * walk->ports && !fold_timing(timing))
+    struct endpoints ends = routes_endpoints(walk->job->routes, slot);
+    bool between = ends.src.kind == ENDPOINT_DEVICE && ends.dst.kind == ENDPOINT_DEVICE;
+    if (walk->folded && between && !ends.same_node && !fold_timing(timing))
         walk->fold_broken = true;
     return timing;
 }
@@ -300,7 +308,18 @@ static enum status stage_start(struct walk *walk, uint32_t index)
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
-/* Load the lane's next transfer. Returns 1 loaded, 0 the lane is done, -1 error. */
+/* A receive of the lane's rank: 1 go on, 0 wait, -1 error. */
+static int lane_receive(struct walk *walk, const struct lane *lane, const struct plan_op *op)
+{
+    uint32_t from;
+    int waits = plan_receive(walk->plan, op, &lane->cursor, lane->rank, &from, walk->error);
+    return waits < 0    ? -1
+           : waits == 0 ? 1
+                        : mailroom_take(&walk->mailroom, lane->rank, from, op->lane, walk->error);
+}
+
+/* Load the lane's next transfer. Returns 1 loaded, 0 the lane is done or waits for a message, -1
+ * error. */
 static int lane_load(struct walk *walk, struct lane *lane)
 {
     const struct plan *plan = walk->plan;
@@ -311,6 +330,12 @@ static int lane_load(struct walk *walk, struct lane *lane)
             const struct plan_op *op = &plan->ops[in->first_op + lane->op];
             if (op->lane != lane->number || is_switch != (op->kind == PLAN_DOWN))
                 continue;
+            if (op->kind == PLAN_RECEIVE) {
+                int received = lane_receive(walk, lane, op);
+                if (received <= 0)
+                    return received;
+                continue;
+            }
             int found = plan_transfer(plan, op, &lane->cursor, lane->member, lane->index++,
                                       &lane->transfer, walk->error);
             if (found < 0)
@@ -339,8 +364,8 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
         return error_set(walk->error, STATUS_INPUT,
                          "a transfer of %.0f bytes in slices of %.0f bytes is more than 1e9 slices",
                          bytes, slice_B);
-    size_t slot =
-        routes_slot(walk->job->routes, lane->transfer.from, lane->transfer.to, lane->number);
+    const struct plan_op *op = lane->transfer.op;
+    size_t slot = routes_slot(walk->job->routes, &lane->transfer);
     lane->order = order_of(walk, lane);
     lane->arrives = lane->transfer;
     if (walk->folded && fold_twin(walk->plan, &lane->cursor, walk->ports, &lane->transfer,
@@ -348,9 +373,14 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
         return walk->error->status;
     lane->slice = 0;
     lane->slices = (uint32_t)slices;
-    lane->timing = timing_get(walk, slot, bytes / slices);
-    if (!lane->timing)
-        return walk->error ? walk->error->status : STATUS_INPUT;
+    lane->timing = timing_get(walk, slot, bytes / slices, 0);
+    lane->first_timing =
+        op->cost_s > 0 ? timing_get(walk, slot, bytes / slices, op->cost_s) : lane->timing;
+    if (!lane->timing || !lane->first_timing) {
+        if (op->mechanism && !walk->error->line)
+            walk->error->line = op->line;
+        return walk->error->status;
+    }
     walk->slot_chunks[slot] += lane->transfer.count;
     walk->ledger->transfers++;
     return STATUS_OK;
@@ -363,7 +393,7 @@ static enum status lane_issue(struct walk *walk, size_t index)
     if (at == UINT32_MAX)
         return STATUS_NOMEM;
     struct flow *flow = &walk->flows[at];
-    *flow = (struct flow){.timing = lane->timing,
+    *flow = (struct flow){.timing = lane->slice == 0 ? lane->first_timing : lane->timing,
                           .lane = (uint32_t)index,
                           .slice = lane->slice,
                           .slices = lane->slices,

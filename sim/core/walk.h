@@ -27,11 +27,11 @@ struct lane {
     struct transfer arrives;  /* what its receiver sees: the same, or its twin when folded */
     uint32_t slice, slices;
     uint32_t on_the_way;
-    uint32_t issued;          /* slices so far */
-    uint64_t order;           /* of the transfer among events of one time */
-    int64_t free_ps;          /* the next slice may start */
-    struct trace_cause cause; /* of that */
-    const struct timing *timing;
+    uint32_t issued;                            /* slices so far */
+    uint64_t order;                             /* of the transfer among events of one time */
+    int64_t free_ps;                            /* the next slice may start */
+    struct trace_cause cause;                   /* of that */
+    const struct timing *timing, *first_timing; /* first: of the transfer's first slice */
 };
 
 struct flow {

@@ -77,7 +77,7 @@ static enum status longest_transfer(const struct explain_cell *cell,
                                     const struct plan_cursor *cursor, struct span *ret_span,
                                     struct error *error)
 {
-    const struct plan *plan = cell->column->plan;
+    const struct plan *plan = plan_for(cell->column->plan, cell->size_B);
     const struct plan_instruction *in = &plan->program[cursor->at];
     struct span span = {
         .first = cursor->step, .last = cursor->step, .at = cursor->at, .each_ps = -1};
@@ -92,13 +92,14 @@ static enum status longest_transfer(const struct explain_cell *cell,
                 return STATUS_INPUT;
             if (found == 0)
                 continue;
-            size_t slot = routes_slot(cell->routes, transfer.from, transfer.to, transfer.op->lane);
+            size_t slot = routes_slot(cell->routes, &transfer);
             double bytes = cell->size_B * transfer.count / plan->chunks;
-            if (span.each_ps >= 0 && slot == span.slot && bytes <= span.bytes)
+            if (span.each_ps >= 0 && slot == span.slot && bytes <= span.bytes &&
+                transfer.op->cost_s <= span.transfer.op->cost_s)
                 continue;
             const struct route *route = routes_get(cell->routes, slot, error);
-            if (!route ||
-                timing_make(route, cell->machine, slot, bytes, ACCOUNTING_SERIAL, &timing, error))
+            if (!route || timing_make(route, cell->machine, slot, bytes, transfer.op->cost_s,
+                                      ACCOUNTING_SERIAL, &timing, error))
                 return STATUS_INPUT;
             if (serial_ps(&timing) <= span.each_ps)
                 continue;
@@ -123,7 +124,7 @@ static const char *who(uint32_t rank, char *buf, size_t size)
 static int64_t write_span(struct text *text, const struct explain_cell *cell,
                           const struct span *span)
 {
-    const struct plan *plan = cell->column->plan;
+    const struct plan *plan = plan_for(cell->column->plan, cell->size_B);
     const struct transfer *transfer = &span->transfer;
     char from[32], to[32];
     int64_t turns = (int64_t)(span->last - span->first + 1);
@@ -141,6 +142,9 @@ static int64_t write_span(struct text *text, const struct explain_cell *cell,
                 transfer->op->reduce || transfer->to == TRANSFER_SWITCH ? ", which adds them" : "");
     text_printf(text, "    c = S x %u/%u = %.15g B x %u/%u = %.15g B\n", transfer->count,
                 plan->chunks, cell->size_B, transfer->count, plan->chunks, span->bytes);
+    if (transfer->op->cost_s > 0)
+        text_printf(text, "    %-9s %-34s %s = %.6f us\n", "cost", "before the transfer",
+                    "the script", us(engine_ps(transfer->op->cost_s)));
     write_route(text, cell->routes->slot[span->slot], span->bytes);
     text_printf(text, "    one step %.6f us", us(span->each_ps));
     if (turns > 1)
@@ -159,7 +163,7 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
     struct timing timing;
     int64_t sum = 0, most = 0;
     enum status status = timing_make(cell->routes->slot[span->slot], cell->machine, span->slot,
-                                     span->bytes / slices, ACCOUNTING_PIPELINED, &timing, error);
+                                     span->bytes / slices, 0, ACCOUNTING_PIPELINED, &timing, error);
     if (status)
         return status;
     text_printf(text, "  one transfer is %.0f slices of %.15g B; for each slice:\n", slices,
@@ -186,7 +190,7 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
 static enum status write_steps(struct text *text, const struct explain_cell *cell,
                                struct error *error)
 {
-    const struct plan *plan = cell->column->plan;
+    const struct plan *plan = plan_for(cell->column->plan, cell->size_B);
     struct plan_cursor cursor;
     struct span open = {.each_ps = -1}, next;
     int64_t sum = 0;
@@ -297,7 +301,7 @@ static void write_limit(struct text *text, const struct explain_cell *cell,
 
 enum status explain_write(struct text *text, const struct explain_cell *cell, struct error *error)
 {
-    const struct plan *plan = cell->column->plan;
+    const struct plan *plan = plan_for(cell->column->plan, cell->size_B);
     text_printf(text, "%s by %s over %s, %u ranks, S = %.15g B\n",
                 collective_name(plan->collective), plan->name, cell->column->mechanism->title,
                 plan->ranks, cell->size_B);

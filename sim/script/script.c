@@ -1,7 +1,4 @@
-/* script.c: the functions that a script calls, and running it. See script.h.
- *
- * Memory of the plan is owned by the builder in C, never by a frame that a Lua error may leave.
- */
+/* script.c: running a script. See script.h. */
 #include "sim/script/script.h"
 
 #include <lauxlib.h>
@@ -9,286 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/units.h"
 #include "sim/script/expression.h"
+#include "sim/script/operations.h"
+#include "sim/script/prelude.h"
 #include "sim/script/sandbox.h"
 
 /* Lua shortens long chunk names; "=script" keeps messages parseable, the path is put back. */
 #define CHUNK_NAME "=script"
 
-struct builder {
+/* What a run of the script has made so far: a plan, or one for each range of sizes. */
+struct script {
     const struct script_job *job;
-    struct plan plan;
-    bool in_step, was_split;
-    int depth; /* of loops */
+    struct builder builder; /* of the plan that is being built */
+    enum collective collective;
+    struct plan plans[SCRIPT_MAX_SIZES];
+    size_t count;
+    struct error unfinished; /* why a plan is not one; it has more to say than a Lua error */
 };
-
-static struct builder *builder_of(lua_State *L)
-{
-    return lua_touserdata(L, lua_upvalueindex(1));
-}
-
-static uint32_t current_line(lua_State *L)
-{
-    lua_Debug debug;
-    if (!lua_getstack(L, 1, &debug))
-        return 0;
-    lua_getinfo(L, "l", &debug);
-    return debug.currentline > 0 ? (uint32_t)debug.currentline : 0;
-}
-
-static void must(lua_State *L, enum status status, const struct error *error)
-{
-    if (status)
-        luaL_error(L, "%s", error->message);
-}
-
-/* ---- p:split, p:loop, p:step ---------------------------------------------------------------- */
-
-static int p_split(lua_State *L)
-{
-    struct builder *b = builder_of(L);
-    luaL_checktype(L, 2, LUA_TNUMBER);
-    lua_Integer chunks = luaL_checkinteger(L, 2);
-    if (b->was_split || b->plan.length > 0)
-        return luaL_error(L, "p:split is called once, before the first operation");
-    if (chunks < 1 || chunks > PLAN_MAX_CHUNKS)
-        return luaL_error(L, "p:split: a message has 1 to %d chunks, got %I", (int)PLAN_MAX_CHUNKS,
-                          (LUAI_UACINT)chunks);
-    b->plan.chunks = (uint32_t)chunks;
-    b->was_split = true;
-    return 0;
-}
-
-static int p_loop(lua_State *L)
-{
-    struct builder *b = builder_of(L);
-    struct error error;
-    luaL_checktype(L, 2, LUA_TNUMBER);
-    lua_Integer count = luaL_checkinteger(L, 2);
-    luaL_checktype(L, 3, LUA_TFUNCTION);
-    if (b->in_step)
-        return luaL_error(L, "p:loop cannot stand inside p:step: a loop makes steps");
-    if (b->depth == RULE_LOOPS)
-        return luaL_error(L, "p:loop nests at most %d deep; use a plain for loop inside",
-                          RULE_LOOPS);
-    if (count <= 0)
-        return 0;
-    if (count > UINT32_MAX)
-        return luaL_error(L, "p:loop: too many turns");
-    must(L, plan_begin_loop(&b->plan, (uint32_t)count, (uint32_t)b->depth, &error), &error);
-    lua_settop(L, 3);
-    expression_push_loop(L, b->depth);
-    b->depth++;
-    lua_call(L, 1, 0);
-    b->depth--;
-    must(L, plan_end_loop(&b->plan, &error), &error);
-    return 0;
-}
-
-static int p_step(lua_State *L)
-{
-    struct builder *b = builder_of(L);
-    struct error error;
-    luaL_checktype(L, 2, LUA_TFUNCTION);
-    if (b->in_step)
-        return luaL_error(L, "p:step cannot stand inside p:step");
-    must(L, plan_begin_step(&b->plan, &error), &error);
-    b->in_step = true;
-    lua_settop(L, 2);
-    lua_call(L, 0, 0);
-    b->in_step = false;
-    must(L, plan_end_step(&b->plan, &error), &error);
-    return 0;
-}
-
-/* ---- operations ----------------------------------------------------------------------------- */
-
-/* The field as a rule, or `fallback` when it is absent. Returns whether it was there. */
-static bool field_rule(lua_State *L, const char *name, int64_t fallback, struct rule *ret_rule)
-{
-    bool there = lua_getfield(L, 2, name) != LUA_TNIL;
-    if (there)
-        expression_to_rule(L, -1, name, ret_rule);
-    else
-        *ret_rule = rule_constant(fallback);
-    lua_pop(L, 1);
-    return there;
-}
-
-static lua_Integer field_integer(lua_State *L, const char *name, lua_Integer low, lua_Integer high,
-                                 lua_Integer fallback)
-{
-    int whole = 1;
-    lua_Integer value = fallback;
-    int type = lua_getfield(L, 2, name);
-    if (type != LUA_TNIL)
-        value = lua_tointegerx(L, -1, &whole);
-    whole = whole && (type == LUA_TNIL || type == LUA_TNUMBER);
-    if (!whole || value < low || value > high)
-        luaL_error(L, "%s must be a whole number from %I to %I", name, (LUAI_UACINT)low,
-                   (LUAI_UACINT)high);
-    lua_pop(L, 1);
-    return value;
-}
-
-/* Which buffer: "message" (the default) or "result". True for the result. */
-static bool field_buffer(lua_State *L, const char *name)
-{
-    bool result = false;
-    if (lua_getfield(L, 2, name) != LUA_TNIL) {
-        const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-        result = strcmp(word, "result") == 0;
-        if (!result && strcmp(word, "message") != 0)
-            luaL_error(L, "%s is \"message\" or \"result\"", name);
-    }
-    lua_pop(L, 1);
-    return result;
-}
-
-/* Refuse every key that is not in the list; `known` ends with NULL. */
-static void check_keys(lua_State *L, const char *function, const char *const *known)
-{
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_pushnil(L);
-    while (lua_next(L, 2) != 0) {
-        lua_pop(L, 1);
-        bool found = false;
-        for (size_t i = 0; known[i] && lua_type(L, -1) == LUA_TSTRING; i++)
-            found = found || strcmp(known[i], lua_tostring(L, -1)) == 0;
-        if (found)
-            continue;
-        lua_pushvalue(L, -1);
-        luaL_Buffer buffer;
-        const char *name = luaL_tolstring(L, -1, NULL);
-        luaL_buffinit(L, &buffer);
-        for (size_t i = 0; known[i]; i++) {
-            luaL_addstring(&buffer, i ? ", " : "");
-            luaL_addstring(&buffer, known[i]);
-        }
-        luaL_pushresult(&buffer);
-        luaL_error(L, "%s does not know \"%s\"; it takes %s", function, name, lua_tostring(L, -1));
-    }
-}
-
-static bool same_kind(const struct plan_op *a, const struct plan_op *b)
-{
-    return a->edge_count > 0 && a->kind == b->kind && a->reduce == b->reduce &&
-           a->lane == b->lane && a->from_result == b->from_result && a->to_result == b->to_result &&
-           a->count.form == RULE_CONSTANT && b->count.form == RULE_CONSTANT &&
-           a->count.constant == b->count.constant;
-}
-
-/* A send with a given `from` is an edge; edges of one kind in one step share an operation. */
-static void add_edge(lua_State *L, struct builder *b, struct plan_op *op)
-{
-    struct error error;
-    struct plan_edge edge = {0};
-    struct plan *plan = &b->plan;
-    lua_Integer last = plan->ranks - 1;
-    edge.from = (uint32_t)field_integer(L, "from", 0, last, 0);
-    edge.to = (uint32_t)field_integer(L, "to", 0, last, -1);
-    edge.chunk = (uint32_t)field_integer(L, "chunk", 0, plan->chunks - 1, 0);
-    edge.into = (uint32_t)field_integer(L, "into", 0, plan->chunks - 1, edge.chunk);
-    op->has_into = true;
-    if (op->count.form != RULE_CONSTANT || op->conditional)
-        luaL_error(L, "a send with a given `from` takes plain numbers and no `where`");
-    if (plan->edge_count >= SCRIPT_MAX_EDGES)
-        luaL_error(L, "the plan has more than %d hand-written sends", (int)SCRIPT_MAX_EDGES);
-    const struct plan_instruction *step = &plan->program[plan->length - 1];
-    bool shares = step->op_count > 0 && same_kind(&plan->ops[plan->op_count - 1], op);
-    if (!shares)
-        must(L, plan_add_op(plan, op, &error), &error);
-    must(L, plan_add_edge(plan, edge, &error), &error);
-}
-
-static void add_operation(lua_State *L, struct plan_op *op, bool given_from)
-{
-    struct builder *b = builder_of(L);
-    struct error error;
-    bool own_step = !b->in_step;
-    op->line = current_line(L);
-    op->lane = (uint8_t)field_integer(L, "lane", 0, PLAN_MAX_LANES - 1, 0);
-    op->conditional = field_rule(L, "where", 1, &op->where);
-    field_rule(L, "count", 1, &op->count);
-    if (b->plan.op_count >= SCRIPT_MAX_OPS)
-        luaL_error(L, "the plan has more than %d operations; say what repeats with p:loop",
-                   (int)SCRIPT_MAX_OPS);
-    if (own_step)
-        must(L, plan_begin_step(&b->plan, &error), &error);
-    if (given_from)
-        add_edge(L, b, op);
-    else
-        must(L, plan_add_op(&b->plan, op, &error), &error);
-    if (own_step)
-        must(L, plan_end_step(&b->plan, &error), &error);
-}
-
-static int p_send(lua_State *L)
-{
-    static const char *const known[] = {"to",   "chunk", "count", "reduce", "from", "where",
-                                        "lane", "into",  "read",  "write",  NULL};
-    struct plan_op op = {.kind = PLAN_SEND};
-    check_keys(L, "p:send", known);
-    if (lua_getfield(L, 2, "to") == LUA_TNIL)
-        return luaL_error(L, "p:send needs `to`: the rank that receives");
-    bool given_from = lua_getfield(L, 2, "from") != LUA_TNIL;
-    lua_getfield(L, 2, "reduce");
-    if (!lua_isnil(L, -1) && !lua_isboolean(L, -1))
-        return luaL_error(L, "reduce is true or false");
-    op.reduce = lua_toboolean(L, -1) != 0;
-    lua_settop(L, 2);
-    op.from_result = field_buffer(L, "read");
-    op.to_result = field_buffer(L, "write");
-    if (!given_from) {
-        field_rule(L, "to", 0, &op.to);
-        field_rule(L, "chunk", 0, &op.chunk);
-        op.has_into = field_rule(L, "into", 0, &op.into);
-    }
-    add_operation(L, &op, given_from);
-    return 0;
-}
-
-static int switch_operation(lua_State *L, const char *name, enum plan_op_kind kind)
-{
-    static const char *const known[] = {"chunk", "count", "where", "lane", "group", NULL};
-    struct plan_op op = {.kind = kind};
-    check_keys(L, name, known);
-    field_rule(L, "chunk", 0, &op.chunk);
-    field_rule(L, "group", 0, &op.group);
-    op.to = rule_constant(0);
-    add_operation(L, &op, false);
-    return 0;
-}
-
-static int p_switch_reduce(lua_State *L)
-{
-    return switch_operation(L, "p:switch_reduce", PLAN_UP);
-}
-
-static int p_switch_multicast(lua_State *L)
-{
-    return switch_operation(L, "p:switch_multicast", PLAN_DOWN);
-}
-
-/* ---- the object p --------------------------------------------------------------------------- */
-
-static int p_unknown(lua_State *L)
-{
-    return luaL_error(
-        L,
-        "p has no \"%s\"; it has ranks, rank, nodes, gpus_per_node, rails, root and the "
-        "functions split, send, step, loop, switch_reduce, switch_multicast",
-        luaL_tolstring(L, 2, NULL));
-}
-
-static int p_read_only(lua_State *L)
-{
-    return luaL_error(L, "p cannot be changed (p.%s = ...)", luaL_tolstring(L, 2, NULL));
-}
 
 static int script_print(lua_State *L)
 {
-    const struct builder *b = builder_of(L);
+    const struct script_job *job = lua_touserdata(L, lua_upvalueindex(1));
     int count = lua_gettop(L);
     luaL_Buffer buffer;
     luaL_buffinit(L, &buffer);
@@ -298,66 +37,80 @@ static int script_print(lua_State *L)
         luaL_addvalue(&buffer);
     }
     luaL_pushresult(&buffer);
-    if (b->job->print)
-        b->job->print(b->job->owner, lua_tostring(L, -1));
+    if (job->print)
+        job->print(job->owner, lua_tostring(L, -1));
     return 0;
-}
-
-static void push_bound(lua_State *L, struct builder *b, lua_CFunction function)
-{
-    lua_pushlightuserdata(L, b);
-    lua_pushcclosure(L, function, 1);
-}
-
-static void push_p(lua_State *L, struct builder *b)
-{
-    static const luaL_Reg functions[] = {
-        {"split", p_split},
-        {"send", p_send},
-        {"step", p_step},
-        {"loop", p_loop},
-        {"switch_reduce", p_switch_reduce},
-        {"switch_multicast", p_switch_multicast},
-    };
-    const struct {
-        const char *name;
-        uint32_t value;
-    } numbers[] = {
-        {"ranks", b->job->ranks},
-        {"gpus_per_node", b->job->gpus_per_node},
-        {"nodes", b->job->ranks / b->job->gpus_per_node},
-        {"root", b->job->root},
-        {"rails", b->job->rails ? b->job->rails : 1},
-    };
-    lua_newtable(L);
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        push_bound(L, b, functions[i].func);
-        lua_setfield(L, -2, functions[i].name);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        lua_pushinteger(L, numbers[i].value);
-        lua_setfield(L, -2, numbers[i].name);
-    }
-    expression_push_rank(L);
-    lua_setfield(L, -2, "rank");
-    lua_newtable(L);
-    lua_pushcfunction(L, p_unknown);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, p_read_only);
-    lua_setfield(L, -2, "__newindex");
-    lua_setmetatable(L, -2);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* In a protected call: load, run the top level, check the globals, run plan(p). */
+/* Call the function at the top with a new p and keep its plan. */
+static void run_plan(lua_State *L, struct script *script, int extend)
+{
+    struct builder *b = &script->builder;
+    *b = (struct builder){.job = script->job};
+    plan_init(&b->plan, script->job->ranks);
+    b->plan.root = script->job->root;
+    b->plan.collective = script->collective;
+    operations_push(L, b, extend);
+    lua_call(L, 1, 0);
+    if (plan_finish(&b->plan, &script->unfinished))
+        luaL_error(L, "the plan cannot be finished");
+    script->plans[script->count++] = b->plan;
+    memset(&b->plan, 0, sizeof b->plan);
+}
+
+/* by_size = { { up_to = "256 KiB", plan = f }, ..., { plan = g } }; the list is at the top. */
+static void run_by_size(lua_State *L, struct script *script, int extend)
+{
+    const int list = lua_gettop(L);
+    lua_Integer count = luaL_len(L, list);
+    if (count < 1 || count > SCRIPT_MAX_SIZES)
+        luaL_error(L, "script:1: by_size is a list of 1 to %d plans, not of %I", SCRIPT_MAX_SIZES,
+                   (LUAI_UACINT)count);
+    double above = 0;
+    for (lua_Integer i = 1; i <= count; i++) {
+        double up_to = 0;
+        struct error error;
+        if (lua_geti(L, list, i) != LUA_TTABLE)
+            luaL_error(L, "script:1: by_size[%I] must be { up_to = \"256 KiB\", plan = f }",
+                       (LUAI_UACINT)i);
+        int type = lua_getfield(L, -1, "up_to");
+        if (type != (i < count ? LUA_TSTRING : LUA_TNIL))
+            luaL_error(L,
+                       "script:1: by_size[%I]: every plan but the last has an up_to, such as "
+                       "up_to = \"256 KiB\"",
+                       (LUAI_UACINT)i);
+        if (i < count) {
+            size_t length;
+            const char *size = lua_tolstring(L, -1, &length);
+            if (units_parse(size, length, DIM_BYTES, &up_to, &error) || !(up_to > above))
+                luaL_error(L,
+                           "script:1: by_size[%I].up_to = \"%s\" must be a size such as "
+                           "256 KiB, larger than the one before",
+                           (LUAI_UACINT)i, size);
+        }
+        above = up_to;
+        if (lua_getfield(L, -2, "plan") != LUA_TFUNCTION)
+            luaL_error(L, "script:1: by_size[%I].plan must be a function of p", (LUAI_UACINT)i);
+        run_plan(L, script, extend);
+        script->plans[script->count - 1].up_to_B = up_to;
+        lua_settop(L, list);
+    }
+}
+
+/* In a protected call: load, run the top level, check the globals, make the plans. */
 static int run(lua_State *L)
 {
-    struct builder *b = lua_touserdata(L, 1);
+    struct script *script = lua_touserdata(L, 1);
+    const struct script_job *job = script->job;
     expression_open(L);
-    push_bound(L, b, script_print);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)job);
+    lua_pushcclosure(L, script_print, 1);
     lua_setglobal(L, "print");
-    if (luaL_loadbufferx(L, b->job->text, b->job->length, CHUNK_NAME, "t") != LUA_OK)
+    prelude_open(L);
+    const int extend = lua_gettop(L);
+    if (luaL_loadbufferx(L, job->text, job->length, CHUNK_NAME, "t") != LUA_OK)
         return lua_error(L);
     lua_call(L, 0, 0);
     if (lua_getglobal(L, "collective") != LUA_TSTRING)
@@ -366,28 +119,37 @@ static int run(lua_State *L)
     int collective = collective_find(lua_tostring(L, -1));
     if (collective < 0)
         return luaL_error(L, "script:1: unknown collective \"%s\"", lua_tostring(L, -1));
-    b->plan.collective = (enum collective)collective;
+    script->collective = (enum collective)collective;
+    if (lua_getglobal(L, "by_size") == LUA_TTABLE) {
+        run_by_size(L, script, extend);
+        return 0;
+    }
     if (lua_getglobal(L, "plan") != LUA_TFUNCTION)
-        return luaL_error(L, "script:1: the script must have a function plan(p)");
-    push_p(L, b);
-    lua_call(L, 1, 0);
+        return luaL_error(L,
+                          "script:1: the script must have a function plan(p), or a list by_size");
+    run_plan(L, script, extend);
     return 0;
 }
 
-/* Errors raised deep inside C know no line: give them that of the innermost Lua function. */
+/* Errors raised in C, or in the prelude, do not know the script's line: give them that of the
+ * innermost function of the script. */
 static int add_line(lua_State *L)
 {
     const char *message = lua_tostring(L, 1);
     lua_Debug debug;
     if (!message || strncmp(message, "script:", 7) == 0)
         return 1;
+    int used = 0;
+    if (sscanf(message, "prelude:%*u: %n", &used) == 0 && used > 0)
+        message += used;
     for (int level = 0; lua_getstack(L, level, &debug); level++) {
-        lua_getinfo(L, "l", &debug);
-        if (debug.currentline > 0) {
+        lua_getinfo(L, "Sl", &debug);
+        if (debug.currentline > 0 && strcmp(debug.source, CHUNK_NAME) == 0) {
             lua_pushfstring(L, "script:%d: %s", debug.currentline, message);
             return 1;
         }
     }
+    lua_pushstring(L, message);
     return 1;
 }
 
@@ -416,18 +178,34 @@ static void name_plan(struct plan *plan, const char *path)
         *dot = '\0';
 }
 
+/* Hang the plans together, the first on top. */
+static enum status join(struct script *script, struct plan *ret_plan, struct error *error)
+{
+    for (size_t i = script->count; i-- > 1;) {
+        struct plan *larger = malloc(sizeof *larger);
+        if (!larger)
+            return error_set(error, STATUS_NOMEM, "out of memory");
+        *larger = script->plans[i];
+        script->plans[i - 1].larger = larger;
+        script->count--;
+    }
+    *ret_plan = script->plans[0];
+    script->count = 0;
+    return STATUS_OK;
+}
+
 enum status script_plan(const struct script_job *job, struct plan *ret_plan, struct error *error)
 {
     struct sandbox sandbox;
-    struct builder builder = {.job = job};
-    if (!sandbox_open(&sandbox, SCRIPT_MEMORY_B, SCRIPT_INSTRUCTIONS))
+    struct script *script = calloc(1, sizeof *script);
+    if (!script || !sandbox_open(&sandbox, SCRIPT_MEMORY_B, SCRIPT_INSTRUCTIONS)) {
+        free(script);
         return error_set(error, STATUS_NOMEM, "out of memory");
-    plan_init(&builder.plan, job->ranks);
-    builder.plan.root = job->root;
-    name_plan(&builder.plan, job->name);
+    }
+    script->job = job;
     lua_pushcfunction(sandbox.L, add_line);
     lua_pushcfunction(sandbox.L, run);
-    lua_pushlightuserdata(sandbox.L, &builder);
+    lua_pushlightuserdata(sandbox.L, script);
     enum status status = STATUS_OK;
     int result = lua_pcall(sandbox.L, 1, 0, 1);
     if (result != LUA_OK) {
@@ -435,21 +213,25 @@ enum status script_plan(const struct script_job *job, struct plan *ret_plan, str
         char memory[96];
         snprintf(memory, sizeof memory, "the script needs more than %zu MiB of memory",
                  SCRIPT_MEMORY_B >> 20);
-        fill_error(error, job->name,
-                   result == LUA_ERRMEM ? memory
-                   : message            ? message
-                                        : "error without a message");
+        if (script->unfinished.status && error)
+            *error = script->unfinished;
+        else
+            fill_error(error, job->name,
+                       result == LUA_ERRMEM ? memory
+                       : message            ? message
+                                            : "error without a message");
+        if (error && !error->file[0])
+            snprintf(error->file, sizeof error->file, "%s", job->name);
         status = STATUS_INPUT;
     }
     sandbox_close(&sandbox);
+    for (size_t i = 0; i < script->count; i++)
+        name_plan(&script->plans[i], job->name);
     if (!status)
-        status = plan_finish(&builder.plan, error);
-    if (status) {
-        if (error && !error->file[0])
-            snprintf(error->file, sizeof error->file, "%s", job->name);
-        plan_free(&builder.plan);
-        return status;
-    }
-    *ret_plan = builder.plan;
-    return STATUS_OK;
+        status = join(script, ret_plan, error);
+    plan_free(&script->builder.plan);
+    for (size_t i = 0; i < script->count; i++)
+        plan_free(&script->plans[i]);
+    free(script);
+    return status;
 }

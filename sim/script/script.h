@@ -13,6 +13,7 @@
 #define SCRIPT_INSTRUCTIONS ((uint64_t)100 * 1000 * 1000)
 #define SCRIPT_MAX_OPS      65536u
 #define SCRIPT_MAX_EDGES    (1u << 22)
+#define SCRIPT_MAX_SIZES    16
 
 struct script_job {
     const char *name; /* for messages: the path */
@@ -26,7 +27,8 @@ struct script_job {
     void *owner;
 };
 
-/* Run the script and finish its plan; *ret_plan is for plan_free. STATUS_INPUT with file and line
+/* Run the script and finish its plan, or its plans for ranges of sizes, which then hang together
+ * (see plan_for); *ret_plan is for plan_free. STATUS_INPUT with file and line
  * for everything that is wrong with the script. */
 enum status script_plan(const struct script_job *job, struct plan *ret_plan, struct error *error);
 

@@ -221,7 +221,7 @@ static void bytes_are_conserved(void **state)
                          plan_transfer(&sample.plan, &sample.plan.ops[in->first_op + o], &at, rank,
                                        i, &t, &error) > 0;
                          i++) {
-                        size_t slot = routes_slot(&routes, t.from, t.to, 0);
+                        size_t slot = routes_slot(&routes, &t);
                         const struct route *route = routes_get(&routes, slot, &error);
                         assert_non_null(route);
                         transfers++;
