@@ -1,56 +1,15 @@
 /* nccl_tuning.c: latency and bandwidth of each collective, algorithm and protocol of NCCL. See
  * nccl.h; names of constants as in NVIDIA/nccl at 5067397c, src/graph/tuning.cc. */
-#include "models/nccl.h"
+#include "models/nccl_protocol.h"
 
 #include <math.h>
 #include <string.h>
 
-enum hardware { HW_NVLINK, HW_PCI, HW_NET, HW_COUNT };
 enum generation { VOLTA, AMPERE, HOPPER, BLACKWELL, GENERATIONS };
 
 #define MAX_LOCAL_COLLNET 8    /* NCCL_MAX_DIRECT_ARITY + 1 */
 #define SLOW_GBPS         12.0 /* PCI_BW of tuning.cc: up to here a ring takes half the threads */
 #define ARITY_US          0.4  /* CollNetDirect: serialisation for each peer of the node */
-
-/* us: LL, LL128, Simple. baseLat */
-static const double base_us[NCCL_ALGORITHMS][NCCL_PROTOCOLS] = {
-    [NCCL_TREE] = {6.8, 14.0, 8.4},
-    [NCCL_RING] = {6.6, 14.0, 8.4},
-    [NCCL_PAT] = {8.0, 8.0, 8.0},
-};
-
-/* us of one hop. hwLat */
-static const double hop_us[HW_COUNT][NCCL_ALGORITHMS][NCCL_PROTOCOLS] =
-    {
-        [HW_NVLINK] =
-            {
-                [NCCL_TREE] = {0.6, 1.25, 4.0},
-                [NCCL_RING] = {0.6, 1.9, 3.4},
-                [NCCL_COLLNET_DIRECT] = {0, 0, 3.7},
-                [NCCL_COLLNET_CHAIN] = {0, 0, 2.8},
-                [NCCL_NVLS] = {0, 0, 25},
-                [NCCL_NVLS_TREE] = {0, 0, 25},
-                [NCCL_PAT] = {0, 0, 4.0},
-            },
-        [HW_PCI] =
-            {
-                [NCCL_TREE] = {1.0, 1.9, 4.0},
-                [NCCL_RING] = {1.0, 2.5, 5.7},
-                [NCCL_COLLNET_DIRECT] = {0, 0, 3.7},
-                [NCCL_COLLNET_CHAIN] = {0, 0, 2.8},
-                [NCCL_PAT] = {0, 0, 4.0},
-            },
-        [HW_NET] =
-            {
-                [NCCL_TREE] = {5.0, 8.5, 14},
-                [NCCL_RING] = {2.7, 4.0, 14.0},
-                [NCCL_COLLNET_DIRECT] = {0, 0, 31},
-                [NCCL_COLLNET_CHAIN] = {0, 0, 30},
-                [NCCL_NVLS] = {0, 0, 18},
-                [NCCL_NVLS_TREE] = {0, 0, 20.9},
-                [NCCL_PAT] = {0, 0, 14},
-            },
-};
 
 /* GB/s; columns: one node, two, more. llMaxBws is of the whole communicator, the others of a
  * channel (perChMax...). */
@@ -290,20 +249,21 @@ static double bandwidth_GBps(const struct nccl_comm *comm, enum nccl_collective 
 
 /* ---- latency ------------------------------------------------------------------------------- */
 
-static double intra_us(const struct nccl_comm *comm, enum hardware hardware, enum nccl_algorithm a,
-                       enum nccl_protocol p)
+static double intra_us(const struct nccl_comm *comm, enum nccl_hardware hardware,
+                       enum nccl_algorithm a, enum nccl_protocol p)
 {
-    if (comm->cpu == NCCL_CPU_POWER && hardware == HW_PCI && a == NCCL_TREE && p == NCCL_SIMPLE)
+    if (comm->cpu == NCCL_CPU_POWER && hardware == NCCL_HW_PCI && a == NCCL_TREE &&
+        p == NCCL_SIMPLE)
         a = NCCL_RING;
-    return hop_us[hardware][a][p];
+    return nccl_hop_us(hardware, a, p);
 }
 
 static double ring_us(const struct nccl_comm *comm, enum nccl_collective c, enum nccl_protocol p,
-                      enum hardware inside, double inter)
+                      enum nccl_hardware inside, double inter)
 {
     int steps = steps_of(comm, c);
     if (c == NCCL_BROADCAST || c == NCCL_REDUCE) {
-        enum hardware hardware = comm->nodes == 1 ? inside : HW_NET;
+        enum nccl_hardware hardware = comm->nodes == 1 ? inside : NCCL_HW_NET;
         if (graph_of(comm, NCCL_RING)->same_channels)
             return intra_us(comm, hardware, NCCL_RING, p);
         return steps * intra_us(comm, hardware, p == NCCL_SIMPLE ? NCCL_TREE : NCCL_RING, p);
@@ -323,27 +283,27 @@ static double latency_us(const struct nccl_comm *comm, enum nccl_collective c,
                          enum nccl_algorithm a, enum nccl_protocol p)
 {
     const struct nccl_graph *graph = graph_of(comm, a);
-    enum hardware inside = graph->type_intra == NCCL_PATH_NVL ? HW_NVLINK : HW_PCI;
+    enum nccl_hardware inside = graph->type_intra == NCCL_PATH_NVL ? NCCL_HW_NVLINK : NCCL_HW_PCI;
     double peers = per_node(comm) - 1, levels = floor_log2(comm->nodes);
     double intra = intra_us(comm, inside, a, p);
     /* With one GPU a node the network is fully exposed: the tree's value for all. */
-    double inter = hop_us[HW_NET][peers < 1 ? NCCL_TREE : a][p] +
+    double inter = nccl_hop_us(NCCL_HW_NET, peers < 1 ? NCCL_TREE : a, p) +
                    graph->latency_inter_us * (p == NCCL_SIMPLE ? 2 : 1); /* Simple: and the flush */
     switch (a) {
     case NCCL_RING:
-        return base_us[a][p] + ring_us(comm, c, p, inside, inter);
+        return nccl_base_us(a, p) + ring_us(comm, c, p, inside, inter);
     case NCCL_TREE:
-        return base_us[a][p] + 2 * (peers * intra + levels * inter);
+        return nccl_base_us(a, p) + 2 * (peers * intra + levels * inter);
     case NCCL_COLLNET_DIRECT:
-        return base_us[a][p] + 2 * (fmin(1, peers) * intra + peers * ARITY_US) + inter;
+        return nccl_base_us(a, p) + 2 * (fmin(1, peers) * intra + peers * ARITY_US) + inter;
     case NCCL_COLLNET_CHAIN:
-        return base_us[a][p] + 2 * peers * intra + inter;
+        return nccl_base_us(a, p) + 2 * peers * intra + inter;
     case NCCL_NVLS:
         return intra + (comm->nodes > 1 ? inter : 0);
     case NCCL_NVLS_TREE:
-        return base_us[a][p] + intra + 2 * levels * inter;
+        return nccl_base_us(a, p) + intra + 2 * levels * inter;
     case NCCL_PAT:
-        return base_us[a][p] + levels * (inter / 3.5) + comm->ranks * 2.8;
+        return nccl_base_us(a, p) + levels * (inter / 3.5) + comm->ranks * 2.8;
     default:
         return 0;
     }

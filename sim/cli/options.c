@@ -18,19 +18,37 @@ static const struct argp_option option_table[] = {
     {"accounting", 'a', "serial|pipelined", 0, "instead of the scenario's", 0},
     {"algorithm", 'A', "NAME|FILE", 0, "script instead of the scenario's", 0},
     {"mechanism", 'm', "NAME", 0, "this mechanism only", 0},
+    {"protocol", 'P', "none|ll|ll128|simple|auto", 0,
+     "NCCL's protocol, as --set engine.protocol=...", 0},
     {"format", 'f', "table|csv|json", 0, "how to print (default table)", 0},
     {"output", 'o', "FILE", 0, "write there instead of to the terminal", 0},
     {0},
 };
 
+static void add_set(struct argp_state *state, struct options *options, const char *set)
+{
+    if (options->set_count == CLI_MAX_SET)
+        argp_error(state, "more than %d times --set", CLI_MAX_SET);
+    options->set[options->set_count++] = set;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
+    static const char *const protocols[] = {"engine.protocol=none", "engine.protocol=ll",
+                                            "engine.protocol=ll128", "engine.protocol=simple",
+                                            "engine.protocol=auto"};
     struct options *options = state->input;
     switch (key) {
     case 's':
-        if (options->set_count == CLI_MAX_SET)
-            argp_error(state, "more than %d times --set", CLI_MAX_SET);
-        options->set[options->set_count++] = arg;
+        add_set(state, options, arg);
+        return 0;
+    case 'P':
+        for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++)
+            if (strcmp(strchr(protocols[i], '=') + 1, arg) == 0) {
+                add_set(state, options, protocols[i]);
+                return 0;
+            }
+        argp_error(state, "--protocol is none, ll, ll128, simple or auto, not \"%s\"", arg);
         return 0;
     case 'S':
         options->sizes = arg;

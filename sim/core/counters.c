@@ -51,7 +51,7 @@ void counters_add(const struct routes *routes, const struct ledger *ledger, doub
             continue;
         for (size_t i = 0; i < route->leg_count; i++)
             if (route->legs[i].kind != LEG_WIRE)
-                add_leg(&routes->machine->node, route, &route->legs[i], ledger->route_bytes[slot],
-                        ret_bytes);
+                add_leg(&routes->machine->node, route, &route->legs[i],
+                        route->line_factor * ledger->route_bytes[slot], ret_bytes);
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/core/fold.h"
+#include "sim/core/protocol.h"
 #include "sim/core/walk.h"
 
 const char *accounting_name(enum accounting accounting)
@@ -43,6 +44,7 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
     walk->chunks = calloc(resources, sizeof *walk->chunks);
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
     walk->window = (uint32_t)param_get(&walk->machine->engine, PARAM_ENGINE_WINDOW);
+    walk->slice_B = protocol_slice_B(walk->machine, walk->plan);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
     if (job->trace)
@@ -131,10 +133,13 @@ static void close_ledger(struct walk *walk)
     /* Uplinks stand in the ledger as two resources, up and down. */
     size_t first = (size_t)walk->nodes * ledger->resource_count;
     size_t half = (walk_resources(walk) - first) / 2;
+    enum nccl_protocol protocol;
+    double line_factor =
+        protocol_of(walk->machine, &protocol) ? 1 / nccl_payload_share(protocol) : 1;
     for (size_t i = 0; i < 2 * half; i++) {
         struct ledger_resource *resource =
             &ledger->resources[walk->machine->node.uplinks + i / half];
-        resource->bytes += (double)walk->chunks[first + i] * chunk_B;
+        resource->bytes += (double)walk->chunks[first + i] * chunk_B * line_factor;
         resource->busy_ps += walk->busy_ps[first + i];
         if (walk->busy_ps[first + i] > resource->busy_most_ps)
             resource->busy_most_ps = walk->busy_ps[first + i];
@@ -146,12 +151,20 @@ static void close_ledger(struct walk *walk)
         if (engine_ps(route->setup_s) > setup_ps)
             setup_ps = engine_ps(route->setup_s);
         ledger->route_bytes[slot] = (double)walk->slot_chunks[slot] * (double)alike * chunk_B;
-        ledger->crossing_bytes +=
-            ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_CROSSING);
-        ledger->wire_bytes += ledger->route_bytes[slot] * (double)route_count_legs(route, LEG_WIRE);
+        double line_B = ledger->route_bytes[slot] * route->line_factor;
+        ledger->crossing_bytes += line_B * (double)route_count_legs(route, LEG_CROSSING);
+        ledger->wire_bytes += line_B * (double)route_count_legs(route, LEG_WIRE);
         for (size_t i = 0; i < route->use_count; i++) /* what passes more than once */
-            ledger->resources[route->uses[i].resource].bytes +=
-                (route->uses[i].bytes_factor - 1) * ledger->route_bytes[slot];
+            if (route->uses[i].end != END_FABRIC)
+                ledger->resources[route->uses[i].resource].bytes +=
+                    (route->uses[i].bytes_factor - 1) * ledger->route_bytes[slot];
+    }
+    /* The base latency of a protocol is paid before the first transfer, if there is any. */
+    if (ledger->transfers > 0) {
+        int64_t launch_ps =
+            engine_ps(protocol_launch_s(walk->machine, walk->job->routes->mechanism));
+        ledger->total_ps += launch_ps;
+        ledger->critical[ledger->resource_count + CATEGORY_LAUNCH] += launch_ps;
     }
     /* Buffers are registered side by side, before the first transfer. */
     ledger->total_ps += setup_ps;

@@ -37,6 +37,7 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
         [CATEGORY_PCIE_LATENCY] = "PCIe and device latency",
         [CATEGORY_WIRE_LATENCY] = "wire and switch latency",
         [CATEGORY_SETUP] = "registration, once",
+        [CATEGORY_LAUNCH] = "NCCL's base latency",
     };
     if (category < ledger->resource_count)
         return machine->node.resources[category].name;

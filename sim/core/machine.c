@@ -10,6 +10,7 @@
 #include "models/iommu.h"
 #include "models/nic.h"
 #include "models/pcie.h"
+#include "sim/core/protocol.h"
 
 /* DMA of this size is long enough that the last, partly filled TLP does not matter. */
 #define LONG_DMA_B 65536.0
@@ -233,6 +234,9 @@ static void make_device_resources(const struct machine *machine, struct node_typ
         add_resource(node, RESOURCE_BAR, param_get(params, PARAM_GPU_BAR_READ_RATE), 0,
                      device->name, " BAR1 reads", "");
         add_resource(node, RESOURCE_THREAD, (double)INFINITY, 0, device->name, " flags", "");
+        rate = protocol_push_Bps(machine, params);
+        add_resource(node, RESOURCE_SM, rate, 0, device->name, " channels out", "");
+        add_resource(node, RESOURCE_SM, rate, 0, device->name, " channels in", "");
         break;
     case DEVICE_CPU:
         add_resource(node, RESOURCE_DRAM, param_get(params, PARAM_CPU_DRAM_RATE), 0, device->name,
@@ -347,7 +351,7 @@ enum status machine_finish(struct machine *machine, struct error *error)
     free(node->resources);
     node->resource_count = 0;
     node->resources =
-        calloc(6 * node->device_count + 3 * node->link_count + 2, sizeof *node->resources);
+        calloc(7 * node->device_count + 3 * node->link_count + 2, sizeof *node->resources);
     if (!node->resources)
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < node->device_count; i++)

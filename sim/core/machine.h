@@ -56,6 +56,7 @@ enum resource_kind {
     RESOURCE_COPY,    /* a CPU thread that copies */
     RESOURCE_BAR,     /* a CPU reaching through BAR1 */
     RESOURCE_CHANNEL, /* an SM that copies: one for each lane, so nobody waits for another's */
+    RESOURCE_SM,      /* a GPU's channels together, where their number is known */
     RESOURCE_THREAD,
 };
 
@@ -89,6 +90,8 @@ enum device_resource {
     GPU_BAR_WRITES = 2,
     GPU_BAR_READS = 3,
     GPU_FLAGS = 4,
+    GPU_CHANNELS_OUT = 5,
+    GPU_CHANNELS_IN = 6,
     CPU_DRAM = 0,
     CPU_PEER_WRITES = 1,
     CPU_PEER_READS = 2,

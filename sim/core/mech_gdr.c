@@ -11,11 +11,16 @@
  * memory by SM stores, as NCCL does, without a word.
  *
  *   async  the same path; the GPU posts the transfer, so that no CPU is in the control path
+ *
+ * NCCL's LL protocol sends from host memory all the same, because the proxy must read its flags:
+ *   GPU -> DRAM | DRAM -> NIC -> wire -> NIC -> GPU
  */
 #include "sim/core/mechanism.h"
 
 #include <math.h>
 #include <stdio.h>
+
+#include "sim/core/protocol.h"
 
 static bool state_is(const struct machine *machine, enum param_id id)
 {
@@ -147,9 +152,19 @@ static enum status remote(const struct machine *machine, const struct endpoints 
     if (status || done)
         return status;
     note_setup(machine, (size_t)src_nic, route);
+    enum nccl_protocol protocol;
+    size_t buffer = src;
     status = route_stage(route, machine, "post the transfer", post, END_SRC, src, error);
+    if (!status && protocol_of(machine, &protocol) && nccl_sends_from_host(protocol)) {
+        buffer = mechanism_memory(machine, src);
+        status = route_sm_crossing(route, machine, END_SRC, src, buffer, error);
+        if (!status)
+            status = route_stage(route, machine, "in host memory: read the flags",
+                                 PARAM_SOFTWARE_FLAG_HANDOFF, END_SRC, src, error);
+    }
     if (!status)
-        status = route_crossing(route, machine, END_SRC, src, (size_t)src_nic, TLP_NIC_READ, error);
+        status =
+            route_crossing(route, machine, END_SRC, buffer, (size_t)src_nic, TLP_NIC_READ, error);
     if (!status)
         status = route_wire(route, machine, src_nic, dst_nic, 0, error);
     if (!status)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/core/protocol.h"
+
 const struct mechanism mechanism_table[] = {
     {SPAN_NETWORK, "staged", "staged", "staged",
      "bounce buffers in pinned host memory at both ends, copy engine and NIC DMA", NULL,
@@ -59,7 +61,8 @@ enum status mechanism_route(const struct mechanism *mechanism, const struct mach
 {
     memset(route, 0, sizeof *route);
     route->asked = route->taken = mechanism;
-    return mechanism->route(machine, ends, route, error);
+    enum status status = mechanism->route(machine, ends, route, error);
+    return status ? status : protocol_lay(mechanism, machine, route, error);
 }
 
 enum status mechanism_fall_back(const char *name, const struct machine *machine,

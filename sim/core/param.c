@@ -53,7 +53,13 @@ const char *const *param_words(enum param_id id)
     static const char *const acs[] = {"SV", "TB", "RR", "CR", "UF", "EC", "DT", NULL};
     static const char *const fabrics[] = {"one_switch", "leaf_spine", "rail", NULL};
     static const char *const routings[] = {"best", "hashed", "worst", NULL};
+    static const char *const protocols[] = {"none", "ll", "ll128", "simple", "auto", NULL};
+    static const char *const hops[] = {"ring", "tree", NULL};
     switch (id) {
+    case PARAM_ENGINE_PROTOCOL:
+        return protocols;
+    case PARAM_ENGINE_HOPS:
+        return hops;
     case PARAM_FABRIC_KIND:
         return fabrics;
     case PARAM_FABRIC_ROUTING:

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/core/protocol.h"
+
 /* ---- stages and legs ------------------------------------------------------------------------ */
 
 static enum status too_long(struct error *error)
@@ -83,6 +85,28 @@ static bool add_use(struct route *route, struct route_leg *leg, const struct mac
     leg->use_count++;
     route->uses[route->use_count++] = (struct route_use){
         .end = end, .resource = (uint16_t)resource, .bytes_factor = 1.0, .efficiency = 1.0};
+    return true;
+}
+
+/* Where the channels are counted, all of a GPU's together bound what its SMs push or pull: payload,
+ * not flags. Otherwise each lane has one for itself towards host memory. */
+static bool use_channels(struct route *route, struct route_leg *leg, const struct machine *machine,
+                         enum route_end end, size_t gpu, bool out, bool to_host)
+{
+    const struct device *device = &machine->node.devices[gpu];
+    size_t at = (size_t)device->resource + (out ? GPU_CHANNELS_OUT : GPU_CHANNELS_IN);
+    if (!(param_get(&machine->engine, PARAM_ENGINE_CHANNELS) > 0))
+        return !to_host ||
+               add_use(route, leg, machine, end, (size_t)device->resource + GPU_CHANNEL);
+    const double before_Bps = leg->rate_Bps;
+    const uint16_t slowest = leg->slowest;
+    if (!add_use(route, leg, machine, end, at))
+        return false;
+    struct route_use *use = &route->uses[route->use_count - 1];
+    use->efficiency = to_host ? protocol_host_share(&device->params) : 1;
+    double rate_Bps = machine->node.resources[at].rate_Bps * use->efficiency;
+    leg->rate_Bps = rate_Bps < before_Bps ? rate_Bps : before_Bps;
+    leg->slowest = rate_Bps < before_Bps ? (uint16_t)(route->use_count - 1) : slowest;
     return true;
 }
 
@@ -405,8 +429,8 @@ enum status route_sm_crossing(struct route *route, const struct machine *machine
     size_t gpu = stores ? from : to;
     enum status status =
         route_crossing(route, machine, end, from, to, stores ? TLP_SM_STORE : TLP_SM_LOAD, error);
-    if (!status && !add_use(route, &route->legs[route->leg_count - 1], machine, end,
-                            (size_t)node->devices[gpu].resource + GPU_CHANNEL))
+    if (!status &&
+        !use_channels(route, &route->legs[route->leg_count - 1], machine, end, gpu, stores, true))
         status = too_long(error);
     return status;
 }
@@ -419,7 +443,10 @@ enum status route_nvlink(struct route *route, const struct machine *machine, siz
         return error_set(error, STATUS_INPUT, "no NVLink leads from %s to %s",
                          machine->node.devices[from].name, machine->node.devices[to].name);
     struct route_leg *leg = open_leg(route, LEG_NVLINK, END_SRC);
-    if (!leg || !use_path(route, leg, machine, &path, false))
+    const struct device *devices = machine->node.devices;
+    bool peers = devices[from].kind == DEVICE_GPU && devices[to].kind == DEVICE_GPU;
+    if (!leg || !use_path(route, leg, machine, &path, false) ||
+        (peers && !use_channels(route, leg, machine, END_SRC, from, true, false)))
         return too_long(error);
     label_leg(machine, leg, from, to, ", NVLink");
     return STATUS_OK;

@@ -77,6 +77,7 @@ struct route {
     struct route_leg legs[ROUTE_MAX_LEGS];
     struct route_use uses[ROUTE_MAX_USES];
     size_t stage_count, leg_count, use_count;
+    double line_factor;     /* bytes on the links for each byte of payload: flags of the protocol */
     char setup[ROUTE_TEXT]; /* cost paid once, before the first transfer */
     double setup_s;         /* of it, what this run pays */
     uint16_t nic[2];        /* of a wire leg: places among the node's NICs */

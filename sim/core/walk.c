@@ -356,7 +356,7 @@ static int lane_load(struct walk *walk, struct lane *lane)
 static enum status lane_prepare(struct walk *walk, struct lane *lane)
 {
     double bytes = walk->job->size_B * lane->transfer.count / walk->plan->chunks;
-    double slice_B = param_get(&walk->machine->engine, PARAM_ENGINE_SLICE);
+    double slice_B = walk->slice_B;
     double slices = 1;
     if (walk->job->accounting == ACCOUNTING_PIPELINED && bytes > slice_B)
         slices = ceil(bytes / slice_B);

@@ -73,6 +73,7 @@ struct walk {
     uint32_t ranks; /* that are simulated: all, or those of node 0 when folded */
     uint32_t nodes; /* likewise */
     uint32_t window;
+    double slice_B; /* payload of a slice, at most */
     bool folded, fold_broken;
     int64_t now;
     struct trace trace;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/core/counters.h"
+#include "sim/core/protocol.h"
 #include "sim/core/timing.h"
 #include "sim/core/units.h"
 
@@ -40,6 +41,14 @@ static void write_leg(struct text *text, const struct route_leg *leg, double byt
     text_printf(text, " = %.6f us\n", us(total));
 }
 
+/* Bytes that keep the leg's slowest resource busy: the flags of a protocol come on top of the
+ * payload, but what SMs move is counted in payload. */
+static double leg_bytes(const struct route *route, size_t leg, double bytes)
+{
+    const struct route_leg *at = &route->legs[leg];
+    return at->use_count > 0 ? bytes * route->uses[at->slowest].bytes_factor : bytes;
+}
+
 static void write_route(struct text *text, const struct route *route, double bytes)
 {
     for (size_t s = 0; s < route->stage_count; s++) {
@@ -49,7 +58,8 @@ static void write_route(struct text *text, const struct route *route, double byt
                         param_info(stage->handoff.param)->name,
                         us(engine_ps(stage->handoff.cost_s)));
         for (size_t i = 0; i < stage->leg_count; i++)
-            write_leg(text, &route->legs[stage->first_leg + i], bytes);
+            write_leg(text, &route->legs[stage->first_leg + i],
+                      leg_bytes(route, stage->first_leg + i, bytes));
     }
 }
 
@@ -153,12 +163,40 @@ static int64_t write_span(struct text *text, const struct explain_cell *cell,
     return span->each_ps * turns;
 }
 
+/* How NCCL would cut the message, if a protocol or channels were asked for. */
+static void write_slots(struct text *text, const struct explain_cell *cell,
+                        const struct route *route)
+{
+    enum nccl_protocol protocol;
+    double channels = param_get(&cell->machine->engine, PARAM_ENGINE_CHANNELS);
+    double window = param_get(&cell->machine->engine, PARAM_ENGINE_WINDOW);
+    if (protocol_of(cell->machine, &protocol))
+        text_printf(
+            text,
+            "  protocol %s: %.15g B on the links for each byte of payload; a slot of a "
+            "channel holds %.15g B of payload;\n"
+            "    a step takes NCCL's hop latency, %.6f us, or its own handoffs and latencies "
+            "where they are more\n",
+            nccl_protocol_name(protocol), 1 / nccl_payload_share(protocol), nccl_slot_B(protocol),
+            1e6 * protocol_hop_s(cell->machine, route));
+    if (channels > 0)
+        text_printf(text,
+                    "  %.0f channels on %u lane%s of the script: %.4g a lane, so a slice is up to "
+                    "%.15g B\n",
+                    channels, cell->column->plan->lanes, cell->column->plan->lanes == 1 ? "" : "s",
+                    channels / cell->column->plan->lanes,
+                    protocol_slice_B(cell->machine, cell->column->plan));
+    if (channels > 0 || protocol_of(cell->machine, &protocol))
+        text_printf(text, "  %.0f slices of a lane are in flight at most (NCCL: %d slots)\n",
+                    window, NCCL_STEPS);
+}
+
 /* The same transfer, pipelined: what each stage takes for one slice, and the closed form of one
  * flow that meets nobody. */
 static enum status write_stages(struct text *text, const struct explain_cell *cell,
                                 const struct span *span, struct error *error)
 {
-    double slice_B = param_get(&cell->machine->engine, PARAM_ENGINE_SLICE);
+    double slice_B = protocol_slice_B(cell->machine, cell->column->plan);
     double slices = span->bytes > slice_B ? ceil(span->bytes / slice_B) : 1;
     struct timing timing;
     int64_t sum = 0, most = 0;
@@ -166,6 +204,7 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
                                      span->bytes / slices, 0, ACCOUNTING_PIPELINED, &timing, error);
     if (status)
         return status;
+    write_slots(text, cell, cell->routes->slot[span->slot]);
     text_printf(text, "  one transfer is %.0f slices of %.15g B; for each slice:\n", slices,
                 span->bytes / slices);
     for (size_t i = 0; i < timing.stage_count; i++) {
@@ -214,6 +253,11 @@ static enum status write_steps(struct text *text, const struct explain_cell *cel
         any = true;
     }
     sum += write_span(text, cell, &open);
+    int64_t launch_ps =
+        any ? engine_ps(protocol_launch_s(cell->machine, cell->column->mechanism)) : 0;
+    if (launch_ps > 0)
+        text_printf(text, "  NCCL's base latency, once = %.6f us\n", us(launch_ps));
+    sum += launch_ps;
     text_printf(text, "  sum of all steps = %.6f us\n", us(sum));
     if (sum == cell->serial->total_ps)
         text_printf(text, "  the engine, serial accounting, finds the same.\n");

@@ -1,0 +1,152 @@
+/* protocol.c: see protocol.h. */
+#include "sim/core/protocol.h"
+
+#include <math.h>
+#include <stdio.h>
+
+bool protocol_of(const struct machine *machine, enum nccl_protocol *ret_protocol)
+{
+    switch ((enum protocol_word)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL)) {
+    case PROTOCOL_NONE:
+        return false;
+    case PROTOCOL_LL:
+        *ret_protocol = NCCL_LL;
+        return true;
+    case PROTOCOL_LL128:
+        *ret_protocol = NCCL_LL128;
+        return true;
+    case PROTOCOL_SIMPLE:
+    case PROTOCOL_AUTO:
+        break;
+    }
+    *ret_protocol = NCCL_SIMPLE;
+    return true;
+}
+
+double protocol_word_of(enum nccl_protocol protocol)
+{
+    return protocol == NCCL_LL      ? PROTOCOL_LL
+           : protocol == NCCL_LL128 ? PROTOCOL_LL128
+                                    : PROTOCOL_SIMPLE;
+}
+
+static enum nccl_algorithm hops_of(const struct machine *machine)
+{
+    enum { RING, TREE };
+    return (int)param_get(&machine->engine, PARAM_ENGINE_HOPS) == TREE ? NCCL_TREE : NCCL_RING;
+}
+
+/* ---- routes --------------------------------------------------------------------------------- */
+
+double protocol_hop_s(const struct machine *machine, const struct route *route)
+{
+    enum nccl_algorithm algorithm = hops_of(machine);
+    enum nccl_protocol protocol;
+    if (!protocol_of(machine, &protocol))
+        return 0;
+    enum nccl_hardware hardware = NCCL_HW_PCI;
+    if (route_count_legs(route, LEG_NVLINK) > 0)
+        hardware = NCCL_HW_NVLINK;
+    if (route_count_legs(route, LEG_WIRE) > 0)
+        hardware = NCCL_HW_NET;
+    /* With one GPU a node nothing hides the network: the tree's value for all (tuning.cc). */
+    if (hardware == NCCL_HW_NET && machine->node.gpu_count == 1)
+        algorithm = NCCL_TREE;
+    return 1e-6 * nccl_hop_us(hardware, algorithm, protocol);
+}
+
+/* Make a step of nothing take `hop` seconds, if what it takes by itself is less. What a CPU thread
+ * does stays as it is, so that threads are busy for what they do; a flag between GPUs is what the
+ * hop latency measures. */
+static void lay_hop(struct route *route, double hop)
+{
+    double own = 0;
+    for (size_t s = 0; s < route->stage_count; s++)
+        own += route->stages[s].handoff.cost_s;
+    for (size_t i = 0; i < route->leg_count; i++)
+        own += route->legs[i].latency_s;
+    struct route_handoff *first = &route->stages[0].handoff;
+    if (first->by_gpu && first->label[0]) {
+        first->cost_s = fmax(0, hop - (own - first->cost_s));
+        snprintf(first->label, sizeof first->label, "flag the peer, by NCCL's hop");
+    } else
+        route->legs[0].latency_s += fmax(0, hop - own);
+}
+
+static bool moves_by_nccl(const struct mechanism *mechanism)
+{
+    static const char *const names[] = {"host",   "socket", "gdr",   "async", "p2p",
+                                        "nvlink", "ipc",    "sharp", "nvls"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (mechanism == mechanism_find(names[i]))
+            return true;
+    return false;
+}
+
+enum status protocol_lay(const struct mechanism *mechanism, const struct machine *machine,
+                         struct route *route, struct error *error)
+{
+    enum nccl_protocol protocol;
+    route->line_factor = 1;
+    if (!protocol_of(machine, &protocol))
+        return STATUS_OK;
+    if (!moves_by_nccl(mechanism) || (mechanism->span == SPAN_SWITCH && protocol != NCCL_SIMPLE)) {
+        error_set(error, STATUS_INPUT, "NCCL has no protocol %s for %s",
+                  nccl_protocol_name(protocol), mechanism->title);
+        return error_hint(error, mechanism->span == SPAN_SWITCH
+                                     ? "reduction in a switch has the Simple protocol only"
+                                     : "leave engine.protocol out, or take another mechanism");
+    }
+    route->line_factor = 1 / nccl_payload_share(protocol);
+    for (size_t i = 0; i < route->use_count; i++)
+        if (machine->node.resources[route->uses[i].resource].kind != RESOURCE_SM)
+            route->uses[i].bytes_factor *= route->line_factor;
+    if (mechanism->span != SPAN_SWITCH && route->leg_count > 0)
+        lay_hop(route, protocol_hop_s(machine, route));
+    return STATUS_OK;
+}
+
+/* ---- slots and channels --------------------------------------------------------------------- */
+
+double protocol_slice_B(const struct machine *machine, const struct plan *plan)
+{
+    enum nccl_protocol protocol;
+    double slice_B = param_get(&machine->engine, PARAM_ENGINE_SLICE);
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    if (param_origin(&machine->engine, PARAM_ENGINE_SLICE)->kind != ORIGIN_DEFAULT)
+        return slice_B;
+    if (protocol_of(machine, &protocol))
+        slice_B = nccl_slot_B(protocol);
+    return slice_B * fmax(1, channels / plan->lanes);
+}
+
+double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism)
+{
+    enum nccl_protocol protocol;
+    if (!protocol_of(machine, &protocol))
+        return 0;
+    /* Reduction in a switch has no base latency; its hop latency is that of the whole. */
+    if (mechanism == mechanism_find("nvls"))
+        return 1e-6 * nccl_hop_us(NCCL_HW_NVLINK, NCCL_NVLS, protocol);
+    if (mechanism == mechanism_find("sharp"))
+        return 1e-6 * nccl_hop_us(NCCL_HW_NET, NCCL_COLLNET_CHAIN, protocol);
+    return 1e-6 * nccl_base_us(hops_of(machine), protocol);
+}
+
+double protocol_push_Bps(const struct machine *machine, const struct params *gpu)
+{
+    enum nccl_protocol protocol;
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    double rate_Bps = param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE);
+    if (!(channels > 0))
+        return (double)INFINITY;
+    if (protocol_of(machine, &protocol) && protocol != NCCL_SIMPLE)
+        rate_Bps *= param_get(gpu, protocol == NCCL_LL ? PARAM_GPU_LL_CHANNEL_SHARE
+                                                       : PARAM_GPU_LL128_CHANNEL_SHARE);
+    return channels * rate_Bps;
+}
+
+double protocol_host_share(const struct params *gpu)
+{
+    return param_get(gpu, PARAM_GPU_CHANNEL_RATE) / param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE);
+}

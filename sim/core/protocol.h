@@ -1,0 +1,53 @@
+/* protocol.h: a run by one of NCCL's protocols: what it makes of routes, slices and channels.
+ *
+ * engine.protocol names it; `none` leaves the plain transfers of the mechanism. By a protocol
+ *   - flags travel with the payload: every link carries payload / share (models/nccl_protocol.h);
+ *   - a step takes at least NCCL's hop latency: what the route's own handoffs and latencies leave
+ * of it is added, where GPUs flag each other in place of the flag's own cost;
+ *   - a transfer is cut into slots, `engine.window` of them in flight;
+ *   - the collective pays NCCL's base latency once.
+ * LL also moves the sender's buffer to the host (mech_gdr.c).
+ *
+ * engine.channels > 0: so many channels share the plan's lanes equally. What SMs push and pull is
+ * then bounded by channels times the rate of one, and a lane's slice holds a slot of each of its
+ * channels. Channels are not simulated one by one: they all do the same at the same time, and k
+ * equal flows through a link end within one slot of one flow of k slots. A slot counts as free when
+ * it has arrived; NCCL's is free when the receiver has passed it on, which holds the sender back
+ * but not the receiver.
+ */
+#ifndef GDSIM_CORE_PROTOCOL_H
+#define GDSIM_CORE_PROTOCOL_H
+
+#include "models/nccl_protocol.h"
+#include "sim/core/mechanism.h"
+#include "sim/core/plan.h"
+
+/* The words of engine.protocol. AUTO is for who runs the engine to settle, size by size; where
+ * no size is known it means what large messages take: Simple. */
+enum protocol_word { PROTOCOL_NONE, PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, PROTOCOL_AUTO };
+
+/* False: none. */
+bool protocol_of(const struct machine *machine, enum nccl_protocol *ret_protocol);
+double protocol_word_of(enum nccl_protocol protocol);
+
+/* Lay the protocol on a route that has just been built. STATUS_INPUT where NCCL has no such
+ * transfer. */
+enum status protocol_lay(const struct mechanism *mechanism, const struct machine *machine,
+                         struct route *route, struct error *error);
+
+/* NCCL's latency for one step over the route, in seconds; 0 without a protocol. */
+double protocol_hop_s(const struct machine *machine, const struct route *route);
+
+/* Payload of one slice: engine.slice where that was given; else a slot of each channel that a lane
+ * stands for. */
+double protocol_slice_B(const struct machine *machine, const struct plan *plan);
+
+/* The base latency, in seconds. */
+double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism);
+
+/* Payload per second that a GPU's channels push (to a peer), together; INFINITY: not known. */
+double protocol_push_Bps(const struct machine *machine, const struct params *gpu);
+/* Share of that which reaches host memory. */
+double protocol_host_share(const struct params *gpu);
+
+#endif

@@ -1,0 +1,345 @@
+/* test_protocol.c: what NCCL's protocols and channels make of a run. See protocol.h and
+ * models/nccl_protocol.h. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/core/protocol.h"
+#include "tests/unit/help_core.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* cpu0 - gpu0, gpu1; NVLink of 371 GB/s and 0.5 us between them. Not finished. */
+static void pair_of_gpus(struct machine *m, enum protocol_word protocol, double channels)
+{
+    machine_init(m);
+    core_add(m, "cpu0", DEVICE_CPU);
+    core_add(m, "gpu0", DEVICE_GPU);
+    core_add(m, "gpu1", DEVICE_GPU);
+    core_set(core_join(m, LINK_PCIE, "cpu0", "gpu0"), PARAM_PCIE_RATE, 50e9);
+    core_set(core_join(m, LINK_PCIE, "cpu0", "gpu1"), PARAM_PCIE_RATE, 50e9);
+    core_set(core_join(m, LINK_NVLINK, "gpu0", "gpu1"), PARAM_NVLINK_RATE, 371e9);
+    core_set(&m->engine, PARAM_ENGINE_PROTOCOL, protocol);
+    core_set(&m->engine, PARAM_ENGINE_CHANNELS, channels);
+}
+
+/* One send from rank 0 to rank `to`, over `lanes` lanes in equal parts. */
+static void one_send(uint32_t ranks, uint32_t to, uint32_t lanes, struct plan *ret_plan)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "collective = \"broadcast\"\n"
+             "function plan(p)\n  p:split(%u)\n  p:step(function()\n"
+             "    for i = 0, %u do p:send { from = 0, to = %u, chunk = i, lane = i } end\n"
+             "  end)\nend\n",
+             lanes, lanes - 1, to);
+    core_script(text, ranks, ranks, ret_plan);
+}
+
+static int64_t run(struct machine *machine, const struct plan *plan, const char *mechanism,
+                   enum accounting accounting, double size_B)
+{
+    struct ledger ledger;
+    core_finish(machine);
+    core_run(machine, plan, mechanism, accounting, size_B, &ledger);
+    int64_t total_ps = ledger.total_ps;
+    ledger_free(&ledger);
+    return total_ps;
+}
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+static void payload_and_slots(void **state)
+{
+    (void)state;
+    assert_near(nccl_payload_share(NCCL_LL), 0.5, 0);
+    assert_near(nccl_payload_share(NCCL_LL128), 0.9375, 0);
+    assert_near(nccl_payload_share(NCCL_SIMPLE), 1, 0);
+    assert_near(nccl_slot_B(NCCL_LL), 8 * 512 * 16 / 2, 0);             /* 32 KiB of 64 KiB */
+    assert_near(nccl_slot_B(NCCL_LL128), 4915200.0 / 8 * 120 / 128, 0); /* 576,000 of 614,400 */
+    assert_near(nccl_slot_B(NCCL_SIMPLE), 4194304 / 8, 0);
+}
+
+/* ---- a step that carries nothing ------------------------------------------------------------- */
+
+/* Ring of two over NVLink: 2 steps. The tuner's own latencies of two H200: 7.8, 17.8, 15.2 us. */
+static void empty_ring_takes_what_the_tuner_says(void **state)
+{
+    (void)state;
+    static const struct {
+        enum protocol_word protocol;
+        double us;
+    } rows[] = {{PROTOCOL_LL, 6.6 + 2 * 0.6},
+                {PROTOCOL_LL128, 14.0 + 2 * 1.9},
+                {PROTOCOL_SIMPLE, 8.4 + 2 * 3.4},
+                {PROTOCOL_AUTO, 8.4 + 2 * 3.4}, /* nobody settled it: what large messages take */
+                {PROTOCOL_NONE, 2 * (0.6 + 0.5)}};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (int accounting = 0; accounting < 2; accounting++) {
+            struct machine machine;
+            struct plan plan;
+            pair_of_gpus(&machine, rows[i].protocol, 0);
+            core_lua_file("lua/ring.lua", 2, 2, &plan);
+            assert_int_equal(run(&machine, &plan, "nvlink", (enum accounting)accounting, 0),
+                             llround(rows[i].us * 1e6));
+            plan_free(&plan);
+            machine_free(&machine);
+        }
+}
+
+/* Through host memory: post 1 us and flag 1 us are less than Simple's 5.7 us, which holds; with LL,
+ * 1.0 us, the machine's own 2 us do. The tree's constants: LL128 over NVLink 1.25 us. */
+static void hops_by_path_and_algorithm(void **state)
+{
+    (void)state;
+    static const struct {
+        enum protocol_word protocol;
+        double hops; /* 1: the tree's */
+        const char *mechanism;
+        double us;
+    } rows[] = {{PROTOCOL_SIMPLE, 0, "host", 8.4 + 2 * 5.7},
+                {PROTOCOL_LL, 0, "host", 6.6 + 2 * 2.0},
+                {PROTOCOL_LL128, 1, "nvlink", 14.0 + 2 * 1.25},
+                {PROTOCOL_LL, 1, "nvlink", 6.8 + 2 * 0.6}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct machine machine;
+        struct plan plan;
+        pair_of_gpus(&machine, rows[i].protocol, 0);
+        core_set(&machine.engine, PARAM_ENGINE_HOPS, rows[i].hops);
+        core_lua_file("lua/ring.lua", 2, 2, &plan);
+        assert_int_equal(run(&machine, &plan, rows[i].mechanism, ACCOUNTING_SERIAL, 0),
+                         llround(rows[i].us * 1e6));
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* Between nodes of one GPU each the tree's hop counts also for the ring: 5.0 with LL, 14 with
+ * Simple. Where a node has more, the ring's own: LL 2.7. The NICs' 0.6 us and the switch's 0.15 us
+ * are part of it. */
+static void hops_between_nodes(void **state)
+{
+    (void)state;
+    static const struct {
+        enum protocol_word protocol;
+        uint32_t gpus;
+        double us;
+    } rows[] = {{PROTOCOL_SIMPLE, 1, 8.4 + 14.0},
+                {PROTOCOL_LL, 1, 6.6 + 5.0},
+                {PROTOCOL_LL128, 2, 14 + 4.0}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct core_spec spec = {.nodes = 2,
+                                 .gpus = rows[i].gpus,
+                                 .pcie_Bps = 25e9,
+                                 .nic_Bps = 25e9,
+                                 .step_s = 1e-6,
+                                 .nic_s = 0.6e-6,
+                                 .hop_s = 0.15e-6};
+        struct machine machine;
+        struct plan plan;
+        core_machine(&spec, &machine);
+        core_set(&machine.engine, PARAM_ENGINE_PROTOCOL, rows[i].protocol);
+        one_send(2 * rows[i].gpus, rows[i].gpus, 1, &plan);
+        assert_int_equal(run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 0),
+                         llround(rows[i].us * 1e6));
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* ---- channels ------------------------------------------------------------------------------- */
+
+/* 64 MiB by 4 channels of 21 GB/s: slices of 4 slots, 2 MiB, so 32 of them, each 2 MiB / 84 GB/s =
+ * 24.966 us; the first has waited for launch and hop. LL: a quarter of the rate; slices of 4 * 32
+ * KiB, 512 of them of 6.2415 us. LL128: 0.77. 24 channels would carry 504 GB/s: the link limits,
+ * 371 GB/s, and with LL128 128/120 of the payload passes it. */
+static void channels_bound_what_a_gpu_pushes(void **state)
+{
+    (void)state;
+    const double S = 67108864;
+    static const struct {
+        enum protocol_word protocol;
+        double channels, us, slice_B, rate_Bps;
+    } rows[] = {{PROTOCOL_SIMPLE, 4, 8.4 + 3.4, 4 * 524288, 84e9},
+                {PROTOCOL_LL, 4, 6.6 + 0.6, 4 * 32768, 21e9},
+                {PROTOCOL_LL128, 4, 14 + 1.9, 4 * 576000, 0.77 * 84e9},
+                {PROTOCOL_SIMPLE, 24, 8.4 + 3.4, 24 * 524288, 371e9},
+                {PROTOCOL_LL128, 24, 14 + 1.9, 24 * 576000, 371e9 * 120 / 128},
+                {PROTOCOL_NONE, 4, 0.6 + 0.5, 4 * 524288, 84e9},
+                {PROTOCOL_NONE, 0, 0.6 + 0.5, 524288, 371e9}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct machine machine;
+        struct plan plan;
+        pair_of_gpus(&machine, rows[i].protocol, rows[i].channels);
+        one_send(2, 1, 1, &plan);
+        double slices = ceil(S / rows[i].slice_B);
+        double each_us = 1e6 * S / slices / rows[i].rate_Bps;
+        int64_t expected = llround(rows[i].us * 1e6) + (int64_t)slices * llround(each_us * 1e6);
+        int64_t actual = run(&machine, &plan, "nvlink", ACCOUNTING_PIPELINED, S);
+        if (llabs(actual - expected) > 1)
+            print_error("row %zu: %lld ps, not %lld\n", i, (long long)actual, (long long)expected);
+        assert_true(llabs(actual - expected) <= 1);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* Eight channels on one lane, or one on each of eight lanes: the same within the time of one slot
+ * of each channel. So channels need not be simulated one by one. */
+static void lanes_share_the_channels(void **state)
+{
+    (void)state;
+    const double S = 67108864;
+    int64_t times[2];
+    for (int i = 0; i < 2; i++) {
+        struct machine machine;
+        struct plan plan;
+        pair_of_gpus(&machine, PROTOCOL_SIMPLE, 8);
+        one_send(2, 1, i ? 8 : 1, &plan);
+        times[i] = run(&machine, &plan, "nvlink", ACCOUNTING_PIPELINED, S);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+    assert_true(llabs(times[0] - times[1]) <= llround(8 * 524288 / 168e9 * 1e12));
+}
+
+/* Towards host memory a channel moves less, 7.6 GB/s: 4 of them 30.4, out of the sender and into
+ * the receiver, two stages. */
+static void channels_to_host_memory(void **state)
+{
+    (void)state;
+    const double S = 67108864;
+    struct machine machine;
+    struct plan plan;
+    pair_of_gpus(&machine, PROTOCOL_SIMPLE, 4);
+    one_send(2, 1, 1, &plan);
+    int64_t each_ps = llround(1e12 * (4 * 524288) / 30.4e9);
+    assert_int_equal(run(&machine, &plan, "host", ACCOUNTING_PIPELINED, S),
+                     llround((8.4 + 5.7) * 1e6) + 33 * each_ps);
+    plan_free(&plan);
+    machine_free(&machine);
+}
+
+/* What a slower next hop holds back: with 8 slots or with any number the far end of a chain has its
+ * last byte at the same time. So it does not matter that a slot is free here when it has arrived,
+ * and in NCCL when it has been passed on. */
+static void slots_do_not_hold_back_the_end_of_a_chain(void **state)
+{
+    (void)state;
+    int64_t times[2];
+    for (int i = 0; i < 2; i++) {
+        struct core_spec spec = {.nodes = 4,
+                                 .gpus = 1,
+                                 .pcie_Bps = 25e9,
+                                 .nic_Bps = 12e9,
+                                 .nic_s = 1e-6,
+                                 .window = i ? 65536 : 8};
+        struct plan plan;
+        core_lua_file("lua/broadcast_chain.lua", 4, 1, &plan);
+        times[i] = core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 67108864);
+        plan_free(&plan);
+    }
+    assert_int_equal(times[0], times[1]);
+}
+
+/* engine.slice, where somebody gave it, is the slice. */
+static void a_slice_that_was_given_stands(void **state)
+{
+    (void)state;
+    struct machine machine;
+    struct plan plan;
+    pair_of_gpus(&machine, PROTOCOL_LL, 16);
+    one_send(2, 1, 2, &plan);
+    assert_near(protocol_slice_B(&machine, &plan), 8 * 32768, 0);
+    core_set(&machine.engine, PARAM_ENGINE_SLICE, 100000);
+    assert_near(protocol_slice_B(&machine, &plan), 100000, 0);
+    plan_free(&plan);
+    machine_free(&machine);
+}
+
+/* ---- where the buffers are --------------------------------------------------------------------
+ */
+
+/* With GPUDirect RDMA LL still sends from host memory: SMs store payload and flags, 2 S, and the
+ * NIC reads them, 2 S more; the receiver's DRAM sees nothing. LL128 and Simple stay in device
+ * memory. */
+static void ll_sends_from_host_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        enum protocol_word protocol;
+        double sender_dram, wire;
+    } rows[] = {{PROTOCOL_LL, 4, 2}, {PROTOCOL_LL128, 0, 128.0 / 120}, {PROTOCOL_SIMPLE, 0, 1}};
+    const double S = 1 << 24;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_rig(&machine);
+        core_set(&machine.engine, PARAM_ENGINE_PROTOCOL, rows[i].protocol);
+        core_finish(&machine);
+        one_send(8, 6, 1, &plan); /* gpu0 of node 0 to gpu2 of node 1 */
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, S, &ledger);
+        assert_near(ledger.resources[core_resource(&machine, "cpu0 DRAM")].bytes,
+                    rows[i].sender_dram * S, 1e-12);
+        assert_near(ledger.resources[core_resource(&machine, "cpu1 DRAM")].bytes, 0, 0);
+        assert_near(ledger.resources[core_resource(&machine, "nic0 wire tx")].bytes,
+                    rows[i].wire * S, 1e-12);
+        assert_near(ledger.wire_bytes, rows[i].wire * S, 1e-12);
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* ---- what there is not ------------------------------------------------------------------------
+ */
+
+static void what_nccl_does_not_have_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum protocol_word protocol;
+        const char *mechanism;
+        const char *dst; /* NULL: the switch */
+    } rows[] = {{PROTOCOL_SIMPLE, "staged", "gpu2"}, {PROTOCOL_LL, "sharp", NULL}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct machine machine;
+        struct route route;
+        struct error error;
+        core_rig(&machine);
+        core_set(&machine.engine, PARAM_ENGINE_PROTOCOL, rows[i].protocol);
+        core_finish(&machine);
+        assert_int_equal(
+            core_route(&machine, rows[i].mechanism, "gpu0", rows[i].dst, false, &route, &error),
+            STATUS_INPUT);
+        assert_non_null(strstr(error.message, "NCCL has no protocol"));
+        assert_true(error.hint[0] != '\0');
+        machine_free(&machine);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(payload_and_slots),
+        cmocka_unit_test(empty_ring_takes_what_the_tuner_says),
+        cmocka_unit_test(hops_by_path_and_algorithm),
+        cmocka_unit_test(hops_between_nodes),
+        cmocka_unit_test(channels_bound_what_a_gpu_pushes),
+        cmocka_unit_test(lanes_share_the_channels),
+        cmocka_unit_test(channels_to_host_memory),
+        cmocka_unit_test(slots_do_not_hold_back_the_end_of_a_chain),
+        cmocka_unit_test(a_slice_that_was_given_stands),
+        cmocka_unit_test(ll_sends_from_host_memory),
+        cmocka_unit_test(what_nccl_does_not_have_is_refused),
+    };
+    return cmocka_run_group_tests_name("protocol", tests, NULL, NULL);
+}
