@@ -1,42 +1,45 @@
 /* cmd_facts.c: gdprobe facts. */
-#include <getopt.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "probe/cmd.h"
-#include "probe/sys.h"
+#include "probe/facts.h"
+#include "probe/options.h"
 
 static const char help[] =
-    "Usage: gdprobe facts [--sysroot DIR]\n"
-    "What this machine is and can do. What cannot be read is unknown, with the reason.\n\n"
-    "  -r, --sysroot DIR  read a captured tree instead of this machine\n"
-    "  -h, --help         this text\n";
+    "Usage: gdprobe facts [OPTION...]\n"
+    "What this machine is and can do: PCI tree, IOMMU, modules, GPUs, NICs, drives. What cannot be "
+    "read\nis unknown, with the reason. Most of it needs no root; MPS, MRRS, ACS and ATS do.\n\n"
+    "      --yaml           YAML for gdsim import instead of the report\n"
+    "  -o, --output FILE    the same, into FILE, and the report on standard output\n" OPTIONS_HELP
+    "\nExample:\n"
+    "  sudo gdprobe facts -o facts.yaml\n"
+    "  gdsim import facts.yaml -o node.yaml && gdsim check node.yaml\n";
+
+static void write_yaml(void *what, FILE *to)
+{
+    facts_write_yaml(what, to, "");
+}
+
+static void write_report(void *what, FILE *to)
+{
+    facts_write_report(what, to);
+}
 
 int cmd_facts(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"sysroot", required_argument, NULL, 'r'}, {"help", no_argument, NULL, 'h'}, {0}};
-    const char *root = NULL;
+    struct options options;
     struct sys sys;
-    struct why why;
-    char line[256];
-    for (int option; (option = getopt_long(argc, argv, "r:h", options, NULL)) != -1;) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return EXIT_FINE;
-        }
-        if (option != 'r') {
-            fprintf(stderr, "Try %s --help.\n", argv[0]);
-            return EXIT_BAD_INPUT;
-        }
-        root = optarg;
-    }
-    if (!sys_open(&sys, root, &why)) {
-        fprintf(stderr, "%s: %s\n", argv[0], why.text);
+    int code = EXIT_FINE;
+    if (!options_read(argc, argv, "oy", help, &options, &sys, &code))
+        return code;
+    struct facts *facts = facts_read(&sys, options.timeout_s);
+    if (!facts) {
+        fprintf(stderr, "%s: out of memory\n", argv[0]);
         return EXIT_BAD_INPUT;
     }
-    if (sys_line(&sys, "/proc/sys/kernel/osrelease", line, sizeof line, &why))
-        printf("kernel            %s\n", line);
-    else
-        printf("kernel            unknown: %s\n", why.text);
-    return EXIT_FINE;
+    bool fine = options_write(argv[0], NULL, options.yaml ? write_yaml : write_report, facts);
+    if (fine && options.output)
+        fine = options_write(argv[0], options.output, write_yaml, facts);
+    facts_free(facts);
+    return fine ? EXIT_FINE : EXIT_BAD_INPUT;
 }

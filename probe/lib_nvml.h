@@ -26,7 +26,10 @@ struct nvml_field {
     } value;
 };
 enum nvml_value_type { NVML_DOUBLE, NVML_U32, NVML_ULONG, NVML_U64, NVML_S64, NVML_S32 };
-enum { NVML_ALL_LINKS = -1 };
+enum { NVML_ALL_LINKS = -1, NVML_LINKS_MAX = 36 };
+/* nvmlIntNvLinkDeviceType_t; nvmlGpuP2PCapsIndex_t */
+enum { NVML_REMOTE_GPU = 0, NVML_REMOTE_NPU = 1, NVML_REMOTE_SWITCH = 2 };
+enum { NVML_P2P_READ = 0, NVML_P2P_WRITE = 1 };
 
 /* nvmlFieldValue_t::fieldId */
 enum {
@@ -72,6 +75,8 @@ struct nvml_bar1 { /* nvmlBAR1Memory_t */
     OPTIONAL(nvmlDeviceGetMaxPcieLinkWidth, (nvml_device, unsigned *))                             \
     OPTIONAL(nvmlDeviceGetNvLinkState, (nvml_device, unsigned, unsigned *))                        \
     OPTIONAL(nvmlDeviceGetNvLinkRemotePciInfo_v2, (nvml_device, unsigned, struct nvml_pci *))      \
+    OPTIONAL(nvmlDeviceGetNvLinkRemoteDeviceType, (nvml_device, unsigned, int *))                  \
+    OPTIONAL(nvmlDeviceGetCudaComputeCapability, (nvml_device, int *, int *))                      \
     OPTIONAL(nvmlDeviceGetTopologyCommonAncestor, (nvml_device, nvml_device, int *))               \
     OPTIONAL(nvmlDeviceGetP2PStatus, (nvml_device, nvml_device, int, int *))
 
