@@ -50,7 +50,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,out/build/clang-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
 
-.PHONY: all run test unit deps deps-dev asan compilers fuzz bench format format-check \
+.PHONY: all run test unit fakes deps deps-dev asan compilers fuzz bench format format-check \
         headers-check install clean help
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -62,7 +62,7 @@ run: deps
 	$(Q)$(BIN)/gdsim run scenarios/worked-table.yaml
 
 test: deps
-	$(Q)$(MAKE) --no-print-directory unit all
+	$(Q)$(MAKE) --no-print-directory unit all fakes
 	$(Q)GDSIM=$(BIN)/gdsim GDPROBE=$(BIN)/gdprobe BUILD=$(BUILD) tests/run.sh
 
 unit: $(UNIT_BIN)
@@ -115,6 +115,19 @@ $(BIN)/gdprobe: $(BUILD)/probe/main.o $(BUILD)/libgdprobe.a
 	@mkdir -p $(@D)
 	$(if $(filter 0,$(V)),@echo "  LINK $@",)
 	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ -ldl
+
+# Pretended vendors' libraries, and a program to be watched, for gdprobe's tests.
+FAKES := $(BUILD)/fake/libcuda.so.1 $(BUILD)/fake/libnvidia-ml.so.1 $(BUILD)/fake/traffic
+fakes: $(FAKES)
+$(BUILD)/tests/probe/%.o: PKG_CFLAGS = -fPIC
+$(BUILD)/fake/libcuda.so.1: $(BUILD)/tests/probe/fake_cuda.o
+$(BUILD)/fake/libnvidia-ml.so.1: $(BUILD)/tests/probe/fake_nvml.o
+$(BUILD)/fake/%.so.1:
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT_$(MODE)) -shared -o $@ $^ -lpthread
+$(BUILD)/fake/traffic: $(BUILD)/tests/probe/traffic.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT_$(MODE)) -o $@ $^
 
 $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELP_OBJ) $(BUILD)/libgdsim.a $(BUILD)/libgdprobe.a
 	@mkdir -p $(@D)

@@ -61,6 +61,8 @@ static bool collect(int fd, double timeout_s, size_t record_bytes,
     }
 }
 
+#define UNKILLABLE " and cannot be killed: it hangs inside the kernel"
+
 /* A child that hangs inside the kernel cannot be reaped even after SIGKILL: wait a while only. */
 static bool reap(pid_t pid, double patience_s, int *ret_status)
 {
@@ -86,6 +88,17 @@ static bool judge(int status, struct why *ret_why)
         why_set(ret_why, "failed");
     else
         why_set(ret_why, "ended with exit code %d", WEXITSTATUS(status));
+    return false;
+}
+
+bool child_end(pid_t pid, double timeout_s, struct why *ret_why)
+{
+    int status = 0;
+    if (reap(pid, timeout_s, &status))
+        return judge(status, ret_why);
+    kill(pid, SIGKILL);
+    why_set(ret_why, "did not end within %g s%s", timeout_s,
+            reap(pid, 1, &status) ? "" : UNKILLABLE);
     return false;
 }
 
@@ -118,13 +131,11 @@ bool child_run(bool (*work)(const struct child *child, void *input), void *input
     bool answered = collect(ends[0], timeout_s, record_bytes, take, context, record);
     close(ends[0]);
     free(record);
-    int status = 0;
-    bool reaped = answered && reap(pid, timeout_s, &status);
-    if (reaped)
-        return judge(status, ret_why);
+    if (answered)
+        return child_end(pid, timeout_s, ret_why);
     kill(pid, SIGKILL);
-    reaped = reap(pid, 1, &status);
-    why_set(ret_why, "did not %s within %g s%s", answered ? "end" : "answer", timeout_s,
-            reaped ? "" : " and cannot be killed: it hangs inside the kernel");
+    int status;
+    why_set(ret_why, "did not answer within %g s%s", timeout_s,
+            reap(pid, 1, &status) ? "" : UNKILLABLE);
     return false;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "probe/sys.h"
 
@@ -27,5 +28,8 @@ void child_send(const struct child *child, const void *record);
 bool child_run(bool (*work)(const struct child *child, void *input), void *input, double timeout_s,
                size_t record_bytes, void (*take)(void *context, const void *record), void *context,
                struct why *ret_why);
+
+/* Wait for the end of a child, for at most timeout_s, then kill it. */
+bool child_end(pid_t pid, double timeout_s, struct why *ret_why);
 
 #endif

@@ -12,6 +12,7 @@ export GDSIM
 gdsim() { "$GDSIM" "$@"; }
 GDPROBE=$(realpath "${GDPROBE:-out/bin/gdprobe}")
 export GDPROBE
+export FAKE=$PWD/${BUILD:-out/build/gcc-release}/fake # pretended libraries for gdprobe
 gdprobe() { "$GDPROBE" "$@"; }
 passed=0 failed=0
 [ $# -gt 0 ] || set -- tests/golden/*.txt

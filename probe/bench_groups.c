@@ -1,0 +1,15 @@
+/* bench_groups.c: the table of groups, in the order in which they run. */
+#include "probe/bench.h"
+
+const struct bench_group bench_groups[] = {
+    {"host", "the host's own memcpy", BENCH_HOST, bench_host},
+    {"latency", "launches, events, flags, stream memory operations", BENCH_EACH_GPU, bench_latency},
+    {"copies", "copy engine between one GPU and the host: pinned, pageable, both ways",
+     BENCH_EACH_GPU, bench_copies},
+    {"kernels", "SM loads and stores to host memory, and the reduction", BENCH_EACH_GPU,
+     bench_kernels},
+    {"together", "all GPUs and the host at once", BENCH_ALL_GPUS, bench_together},
+    {"pair", "GPU to GPU: staged, without and with peer access, by the SMs", BENCH_EACH_PAIR,
+     bench_pair},
+};
+const size_t bench_group_count = sizeof bench_groups / sizeof bench_groups[0];
