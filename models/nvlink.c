@@ -1,7 +1,5 @@
-/* nvlink.c: NVLink rates and NVLS bytes. Equations and source in nvlink.h. */
+/* nvlink.c: NVLink rates. Equations and source in nvlink.h. */
 #include "models/nvlink.h"
-
-#include <math.h>
 
 struct link_rate {
     const char *name;
@@ -27,26 +25,4 @@ double nvlink_raw_Bps(enum nvlink_gpu gpu, int links)
 double nvlink_effective_Bps(enum nvlink_gpu gpu, int links)
 {
     return rates[gpu].effective_Bps * links;
-}
-
-double nvlink_ring_allreduce_factor(int gpus)
-{
-    return 2.0 * (gpus - 1) / gpus;
-}
-
-double nvlink_nvls_allreduce_factor(int gpus)
-{
-    return 1.0 + 1.0 / gpus;
-}
-
-double nvlink_nvls_busbw_Bps(double wire_Bps, int gpus)
-{
-    /* algbw = wire / NVLS factor; busbw = algbw * ring factor */
-    return wire_Bps * 2.0 * (gpus - 1) / (gpus + 1);
-}
-
-double nvlink_nvls_breakeven_gpus(double wire_Bps, double ring_busbw_Bps)
-{
-    double margin = 2 * wire_Bps - ring_busbw_Bps; /* busbw tends to 2W as n grows */
-    return margin > 0 ? (2 * wire_Bps + ring_busbw_Bps) / margin : HUGE_VAL;
 }

@@ -26,8 +26,11 @@ static int check(struct experiment *experiment, struct text *text)
     struct error error;
     enum outcome worst = OUTCOME_HOLDS;
     for (size_t c = 0; c < experiment->count; c++) {
-        if (routes_fill(&experiment->routes[c], &experiment->plans[c], &error))
-            return cli_fail(&error);
+        const struct scenario *scenario = experiment->scenario;
+        for (size_t s = 0; s < scenario->size_count || s == 0; s++)
+            if (routes_fill(&experiment->routes[c], &experiment->plans[c],
+                            scenario->size_count ? scenario->sizes_B[s] : 1e6, &error))
+                return cli_fail(&error);
         text_printf(text, "%s# %s\n", c ? "\n" : "", experiment->columns[c].mechanism->name);
         enum outcome outcome = paths_write(text, &experiment->routes[c]);
         worst = outcome > worst ? outcome : worst;

@@ -102,6 +102,20 @@ static enum status write_crossings(const struct options *options, const struct s
     return status;
 }
 
+/* Name the columns that run something else because the network has no room for them. */
+static void write_refused(const struct experiment *experiment, struct text *text)
+{
+    char why[96];
+    for (size_t c = 0; c < experiment->count; c++) {
+        const struct result_column *column = &experiment->columns[c];
+        if (!plan_uses_switch(column->plan) &&
+            !mechanism_has_room(column->mechanism, experiment->routes[c].machine,
+                                experiment->routes[c].groups, why, sizeof why))
+            text_printf(text, "# %s: no room for it (%s), so %s runs instead\n",
+                        column->mechanism->name, why, column->plan->name);
+    }
+}
+
 static enum status run(const struct options *options, const struct scenario *scenario,
                        struct text *text, struct error *error)
 {
@@ -117,6 +131,8 @@ static enum status run(const struct options *options, const struct scenario *sce
     enum status status = experiment_open(&experiment, scenario, options->algorithm, error);
     if (status)
         return status;
+    if (table)
+        write_refused(&experiment, text);
     status = table && scenario->report == REPORT_COMPARISON
                  ? write_comparison(options, &experiment, text, error)
                  : write_tidy(options, &experiment, text, error);

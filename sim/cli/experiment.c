@@ -48,7 +48,7 @@ static enum status transfers_plan(const struct scenario *scenario, struct plan *
 
 /* Close the column whose plan has been made. */
 static enum status add_column(struct experiment *experiment, const struct mechanism *mechanism,
-                              struct error *error)
+                              uint32_t groups, struct error *error)
 {
     struct plan *plan = &experiment->plans[experiment->count];
     struct routes *routes = &experiment->routes[experiment->count];
@@ -57,12 +57,23 @@ static enum status add_column(struct experiment *experiment, const struct mechan
         plan_free(plan);
         return status;
     }
+    routes_groups(routes, groups);
     experiment->columns[experiment->count++] = (struct result_column){mechanism, plan, routes};
     return STATUS_OK;
 }
 
+/* What the hosts run where a switch has no room: the scenario's own algorithm, if that is one. */
+static const char *host_algorithm(const struct scenario *scenario, const char *refused)
+{
+    const char *own = scenario->algorithm;
+    bool other = own && strcmp(own, refused) != 0;
+    return other ? own : scenario->machine.node.port_count > 1 ? "rings" : "ring";
+}
+
+/* `groups`: of a plan that the network had no room for; 0: of none. */
 static enum status load_column(struct experiment *experiment, const char *algorithm,
-                               const struct mechanism *mechanism, struct error *error)
+                               const struct mechanism *mechanism, uint32_t groups,
+                               struct error *error)
 {
     const struct scenario *scenario = experiment->scenario;
     const struct machine *machine = &scenario->machine;
@@ -71,7 +82,7 @@ static enum status load_column(struct experiment *experiment, const char *algori
     if (scenario->transfer_count > 0) {
         enum status made = transfers_plan(scenario, plan, error);
         if (!made)
-            made = add_column(experiment, mechanism, error);
+            made = add_column(experiment, mechanism, 0, error);
         return made;
     }
     const char *root = cli_root();
@@ -89,13 +100,22 @@ static enum status load_column(struct experiment *experiment, const char *algori
         plan_free(plan);
     }
     free(path);
+    if (status)
+        return status;
+    char why[96];
+    bool in_switch = plan_uses_switch(plan), refused = groups > 0;
     /* A mechanism that reduces in the network has its own script, unless the one asked for does. */
-    if (!status && mechanism->algorithm && !plan_uses_switch(plan) &&
-        strcmp(name, mechanism->algorithm) != 0) {
+    if (mechanism->algorithm && !in_switch && !refused && strcmp(name, mechanism->algorithm) != 0) {
         plan_free(plan);
-        return load_column(experiment, mechanism->algorithm, mechanism, error);
+        return load_column(experiment, mechanism->algorithm, mechanism, 0, error);
     }
-    return status ? status : add_column(experiment, mechanism, error);
+    if (in_switch && !refused &&
+        !mechanism_has_room(mechanism, machine, plan_groups(plan), why, sizeof why)) {
+        groups = plan_groups(plan);
+        plan_free(plan);
+        return load_column(experiment, host_algorithm(scenario, name), mechanism, groups, error);
+    }
+    return add_column(experiment, mechanism, groups, error);
 }
 
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
@@ -104,7 +124,7 @@ enum status experiment_open(struct experiment *experiment, const struct scenario
     memset(experiment, 0, sizeof *experiment);
     experiment->scenario = scenario;
     for (size_t i = 0; i < scenario->mechanism_count; i++) {
-        enum status status = load_column(experiment, algorithm, scenario->mechanisms[i], error);
+        enum status status = load_column(experiment, algorithm, scenario->mechanisms[i], 0, error);
         if (status) {
             experiment_close(experiment);
             return status;

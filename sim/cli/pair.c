@@ -18,6 +18,11 @@ void cli_reason(const struct error *error, char *buffer, size_t size)
 static enum status check_switch(const struct pair *pair, const char *algorithm, struct error *error)
 {
     const struct plan *plan = &pair->experiment.plans[0];
+    const struct routes *routes = &pair->experiment.routes[0];
+    char why[96];
+    if (!plan_uses_switch(plan) &&
+        !mechanism_has_room(pair->mechanism, routes->machine, routes->groups, why, sizeof why))
+        return error_set(error, STATUS_INPUT, "no room for it: %s", why);
     if (plan_uses_switch(plan) && !pair->mechanism->algorithm)
         return error_set(error, STATUS_INPUT, "%s reduces in a switch, and %s has none", plan->name,
                          pair->mechanism->name);

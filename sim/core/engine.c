@@ -201,6 +201,8 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
     const struct plan *plan = plan_for(job->plan, job->size_B);
     const struct machine *machine = job->routes->machine;
     enum status status = STATUS_OK;
+    if (plan_uses_switch(job->plan))
+        routes_groups(job->routes, plan_groups(job->plan));
     if (machine_ranks(machine) != plan->ranks)
         status = error_set(error, STATUS_INPUT, "the plan is for %u ranks, the machine has %u",
                            plan->ranks, machine_ranks(machine));

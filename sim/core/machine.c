@@ -62,6 +62,7 @@ void machine_init(struct machine *machine)
     params_init(&machine->engine, KIND_ENGINE);
     params_init(&machine->software, KIND_SOFTWARE);
     params_init(&machine->fabric, KIND_FABRIC);
+    params_init(&machine->sharp, KIND_SHARP);
     params_init(&machine->state, KIND_STATE);
 }
 
@@ -216,6 +217,7 @@ static void make_nic_resources(const struct machine *machine, struct node_type *
                         : 0;
     add_resource(node, RESOURCE_NIC, translated, walk_s, device->name, " translated reads", "");
     add_resource(node, RESOURCE_NIC, translated, walk_s, device->name, " translated writes", "");
+    add_resource(node, RESOURCE_NIC, (double)INFINITY, 0, device->name, " SHARP operations", "");
 }
 
 static void make_device_resources(const struct machine *machine, struct node_type *node,

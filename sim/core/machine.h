@@ -51,7 +51,7 @@ enum resource_kind {
     RESOURCE_PEER, /* one peer flow through a root complex: each flow has this for itself */
     RESOURCE_WIRE,
     RESOURCE_UPLINK, /* between a leaf switch and the spine */
-    RESOURCE_NIC,    /* inside a NIC: read credits, ordered writes */
+    RESOURCE_NIC,    /* inside a NIC: read credits, ordered writes, SHARP operations */
     RESOURCE_NVME,
     RESOURCE_COPY,    /* a CPU thread that copies */
     RESOURCE_BAR,     /* a CPU reaching through BAR1 */
@@ -102,6 +102,7 @@ enum device_resource {
     NIC_ORDERED_WRITES = 3,
     NIC_TRANSLATED_READS = 4,
     NIC_TRANSLATED_WRITES = 5,
+    NIC_SHARP_OPERATIONS = 6,
     NVME_READER = 0,
     NVME_WRITER = 1,
 };
@@ -137,7 +138,7 @@ struct node_type {
 struct machine {
     struct node_type node;
     uint32_t node_count;
-    struct params engine, software, fabric, state;
+    struct params engine, software, fabric, sharp, state;
 };
 
 /* A way through one node's links: link i is passed in direction reversed[i] ? 1->0 : 0->1. */

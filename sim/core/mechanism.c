@@ -42,7 +42,8 @@ const struct mechanism mechanism_table[] = {
      "POSIX through the page cache, then a copy to the GPU (cuFile's compatibility mode)", NULL,
      mech_gds_compat_route},
     {SPAN_SWITCH, "sharp", "SHARP", "SHARP",
-     "GPUDirect RDMA up to the switch, which reduces, and down again", "sharp", mech_sharp_route},
+     "GPUDirect RDMA up to the switch, which reduces, and down again", "sharp", mech_sharp_route,
+     mech_sharp_brief_B, mech_sharp_has_room},
     {SPAN_SWITCH, "nvls", "NVLS", "NVLS",
      "NVLink up to the NVSwitch, which reduces, and down again", "nvls", mech_nvls_route},
 };
@@ -71,6 +72,12 @@ enum status mechanism_fall_back(const char *name, const struct machine *machine,
 {
     route->taken = mechanism_find(name);
     return route->taken->route(machine, ends, route, error);
+}
+
+bool mechanism_has_room(const struct mechanism *mechanism, const struct machine *machine,
+                        uint32_t groups, char *why, size_t size)
+{
+    return !mechanism->has_room || mechanism->has_room(machine, groups, why, size);
 }
 
 static const char hangs[] = "hangs"; /* the subject of such an error */

@@ -31,6 +31,10 @@ struct mechanism {
      * with the reason; STATUS_FAILED when the transfer hangs. `route` comes zeroed. */
     enum status (*route)(const struct machine *machine, const struct endpoints *ends,
                          struct route *route, struct error *error);
+    /* Messages to and from switches below this many bytes go another way; NULL: none do. */
+    double (*brief_B)(const struct machine *machine);
+    /* Whether the network has room for that many groups; if not, why. NULL: always. */
+    bool (*has_room)(const struct machine *machine, uint32_t groups, char *why, size_t size);
 };
 
 extern const struct mechanism mechanism_table[];
@@ -41,6 +45,10 @@ const struct mechanism *mechanism_find(const char *name);
 /* Clear *route and build it; fills asked and taken. */
 enum status mechanism_route(const struct mechanism *mechanism, const struct machine *machine,
                             const struct endpoints *ends, struct route *route, struct error *error);
+
+/* Whether the network has room for the groups of a plan; if not, *why says what is missing. */
+bool mechanism_has_room(const struct mechanism *mechanism, const struct machine *machine,
+                        uint32_t groups, char *why, size_t size);
 
 /* Whether an error says that the transfer hangs. */
 bool mechanism_hangs(const struct error *error);
@@ -105,5 +113,8 @@ MECHANISM(gds);
 MECHANISM(gds_compat);
 MECHANISM(sharp);
 MECHANISM(nvls);
+
+double mech_sharp_brief_B(const struct machine *machine);
+bool mech_sharp_has_room(const struct machine *machine, uint32_t groups, char *why, size_t size);
 
 #endif

@@ -24,19 +24,13 @@ const struct param_info *param_info(enum param_id id)
 const char *param_kind_name(enum param_kind kind)
 {
     static const char *const names[KIND_COUNT] = {
-        [KIND_ENGINE] = "engine",
-        [KIND_SOFTWARE] = "software",
-        [KIND_FABRIC] = "fabric",
-        [KIND_STATE] = "state",
-        [KIND_GPU] = "gpu",
-        [KIND_CPU] = "cpu",
-        [KIND_PCIE_SWITCH] = "pcie_switch",
-        [KIND_NIC] = "nic",
-        [KIND_NVME] = "nvme",
-        [KIND_PCIE] = "pcie",
-        [KIND_NVLINK] = "nvlink",
-        [KIND_C2C] = "c2c",
-        [KIND_SOCKET] = "socket",
+        [KIND_ENGINE] = "engine", [KIND_SOFTWARE] = "software",
+        [KIND_FABRIC] = "fabric", [KIND_SHARP] = "sharp",
+        [KIND_STATE] = "state",   [KIND_GPU] = "gpu",
+        [KIND_CPU] = "cpu",       [KIND_PCIE_SWITCH] = "pcie_switch",
+        [KIND_NIC] = "nic",       [KIND_NVME] = "nvme",
+        [KIND_PCIE] = "pcie",     [KIND_NVLINK] = "nvlink",
+        [KIND_C2C] = "c2c",       [KIND_SOCKET] = "socket",
     };
     assert(kind < KIND_COUNT);
     return names[kind];
@@ -55,11 +49,20 @@ const char *const *param_words(enum param_id id)
     static const char *const routings[] = {"best", "hashed", "worst", NULL};
     static const char *const protocols[] = {"none", "ll", "ll128", "simple", "auto", NULL};
     static const char *const hops[] = {"ring", "tree", NULL};
+    static const char *const modes[] = {"auto", "llt", "sat", NULL};
+    static const char *const places[] = {"port", "switch", NULL};
+    static const char *const full[] = {"falls_back", "waits", NULL};
     switch (id) {
     case PARAM_ENGINE_PROTOCOL:
         return protocols;
     case PARAM_ENGINE_HOPS:
         return hops;
+    case PARAM_SHARP_MODE:
+        return modes;
+    case PARAM_SHARP_SAT_PER:
+        return places;
+    case PARAM_SHARP_WHEN_FULL:
+        return full;
     case PARAM_FABRIC_KIND:
         return fabrics;
     case PARAM_FABRIC_ROUTING:

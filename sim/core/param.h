@@ -28,6 +28,7 @@ enum param_kind {
     KIND_ENGINE,
     KIND_SOFTWARE,
     KIND_FABRIC,
+    KIND_SHARP,
     KIND_STATE,
     KIND_GPU,
     KIND_CPU,

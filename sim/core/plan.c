@@ -244,6 +244,14 @@ bool plan_uses_switch(const struct plan *plan)
     return plan->larger && plan_uses_switch(plan->larger);
 }
 
+uint32_t plan_groups(const struct plan *plan)
+{
+    uint32_t most = 0;
+    for (; plan; plan = plan->larger)
+        most = plan->groups > most ? plan->groups : most;
+    return most;
+}
+
 const struct plan *plan_for(const struct plan *plan, double size_B)
 {
     while (plan->larger && size_B > plan->up_to_B)

@@ -152,6 +152,9 @@ const struct plan *plan_for(const struct plan *plan, double size_B);
 /* Whether a switch takes part, in any of the plans that hang together. */
 bool plan_uses_switch(const struct plan *plan);
 
+/* Groups of switch operations, the most that any of the plans that hang together has. */
+uint32_t plan_groups(const struct plan *plan);
+
 /* The index-th transfer that `rank` sends by `op` at `cursor`. Returns 1 and fills *ret, 0 when
  * there is no such transfer, -1 (error filled) when the script's rule gives nonsense for it.
  * For PLAN_DOWN the rank is the receiver and *ret goes to it from the switch. */

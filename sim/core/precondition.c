@@ -72,6 +72,14 @@ const struct precondition_info precondition_table[PRE_COUNT] = {
          "read from a drive below the GPU's switch, or read into the near GPU"},
     [PRE_NVLINK] = {"NVLink between the GPUs", "nvidia-smi nvlink -s; nvidia-smi topo -m",
                     "none: it is a property of the pair"},
+    [PRE_SHARP_TREE] = {"a free streaming tree for each group",
+                        "NCCL_DEBUG=INFO: no channels via COLLNET/SHARP; the aggregation "
+                        "manager's list of jobs",
+                        "end the jobs that hold trees, fewer groups a switch, or switches with a "
+                        "tree a port (Quantum-2)"},
+    [PRE_SHARP_UPLINK] = {"uplinks of the tree as fast as the NICs",
+                          "ibnetdiscover: rate of the links between leaf and spine",
+                          "uplinks of the NIC's rate, one for each tree"},
 };
 
 const char *outcome_name(enum outcome outcome)

@@ -33,6 +33,8 @@ enum precondition {
     PRE_ALIGNED,
     PRE_STORAGE_DISTANCE,
     PRE_NVLINK,
+    PRE_SHARP_TREE,
+    PRE_SHARP_UPLINK,
     PRE_COUNT
 };
 

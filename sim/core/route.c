@@ -527,12 +527,31 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
                      (size_t)nic->resource + (i == 0 ? NIC_TX : NIC_RX)))
             return too_long(error);
     }
-    /* A pass that ends in a switch has passed it; the pass down from it has not again. */
-    if (src_nic >= 0)
+    if (src_nic >= 0 && dst_nic >= 0)
         leg->latency_s += param_get(&machine->fabric, PARAM_FABRIC_HOP_LATENCY);
     leg->latency_s += extra_s;
     snprintf(leg->label, sizeof leg->label, "%s -> %s (wire)", names[0], names[1]);
     return STATUS_OK;
+}
+
+enum status route_paced(struct route *route, struct route_leg *leg, const struct machine *machine,
+                        enum route_end end, size_t resource, double each_s, double piece_B,
+                        struct error *error)
+{
+    /* Uses of a leg stand together, so only the last leg can get one more. */
+    if (leg != &route->legs[route->leg_count - 1] || !add_use(route, leg, machine, end, resource))
+        return too_long(error);
+    struct route_use *use = &route->uses[route->use_count - 1];
+    use->fixed_s = each_s;
+    use->piece_B = piece_B;
+    return STATUS_OK;
+}
+
+void route_slow(struct route *route, struct route_leg *leg, double share)
+{
+    for (size_t i = 0; i < leg->use_count; i++)
+        route->uses[leg->first_use + i].efficiency *= share;
+    leg->rate_Bps *= share;
 }
 
 /* ---- reading a route

@@ -35,13 +35,14 @@ enum leg_kind {
 };
 
 /* One resource that a leg keeps busy: for
- * bytes * bytes_factor / (rate * efficiency) + fixed_s. */
+ * bytes * bytes_factor / (rate * efficiency) + fixed_s. With pieces of at most piece_B, fixed_s is
+ * paid for each piece after the first instead. */
 struct route_use {
     enum route_end end;
     uint16_t resource;
-    double bytes_factor; /* what passes more than once */
-    double efficiency;   /* share of the rate that such traffic reaches */
-    double fixed_s;
+    double bytes_factor;     /* what passes more than once */
+    double efficiency;       /* share of the rate that such traffic reaches */
+    double fixed_s, piece_B; /* piece_B: 0, no pieces */
 };
 
 struct route_leg {
@@ -80,7 +81,11 @@ struct route {
     double line_factor;     /* bytes on the links for each byte of payload: flags of the protocol */
     char setup[ROUTE_TEXT]; /* cost paid once, before the first transfer */
     double setup_s;         /* of it, what this run pays */
-    uint16_t nic[2];        /* of a wire leg: places among the node's NICs */
+    char mode[ROUTE_TEXT];  /* how the switch works, if one takes part */
+    double stream_Bps;      /* bytes reach the switch at this rate, and the first stage passes them
+                               on packet by packet while they come; 0: it waits for all of them */
+    double packet_B;
+    uint16_t nic[2]; /* of a wire leg: places among the node's NICs */
     const struct mechanism *asked, *taken;
     struct verdict_item verdicts[ROUTE_VERDICTS];
     size_t verdict_count;
@@ -96,7 +101,9 @@ struct endpoint {
 struct endpoints {
     struct endpoint src, dst;
     bool same_node;
-    uint32_t rail; /* which of equally near NICs: 0, 1, ... */
+    uint32_t rail;   /* which of equally near NICs: 0, 1, ... */
+    bool brief;      /* to or from a switch: a message below the threshold of streaming */
+    uint32_t groups; /* to or from a switch: of the job */
 };
 
 /* ---- for mechanisms: put a route together, front to back ------------------------------------ */
@@ -148,9 +155,18 @@ enum outcome route_check_peer(struct route *route, const struct machine *machine
 bool route_passes_root(const struct machine *machine, size_t from, size_t to);
 
 /* One trip over the network: from NIC `src_nic` (-1: from a fabric switch) to `dst_nic` (-1: to a
- * fabric switch), with `extra_s` seconds added (for example the reduction in the switch). */
+ * fabric switch), with `extra_s` seconds added. From NIC to NIC the switch's hop is counted; what
+ * switches cost that end a trip is for the caller to add. */
 enum status route_wire(struct route *route, const struct machine *machine, int src_nic, int dst_nic,
                        double extra_s, struct error *error);
+
+/* Pace the last leg: each piece of `piece_B` after the first takes `each_s` of the resource. */
+enum status route_paced(struct route *route, struct route_leg *leg, const struct machine *machine,
+                        enum route_end end, size_t resource, double each_s, double piece_B,
+                        struct error *error);
+
+/* Let a leg of one use reach only a share of its rate. */
+void route_slow(struct route *route, struct route_leg *leg, double share);
 
 /* ---- reading a route ------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* routes.c: see routes.h. Slots: those of the run's mechanism, then those of each row of
- * mechanism_table; of each rail by rail; in each [same node][sender][receiver], then up,
- * then down. */
+ * mechanism_table; of each rail by rail; in each [same node][sender][receiver], then up, then
+ * down, then both again for brief messages. */
 #include "sim/core/routes.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum status routes_init(struct routes *routes, const struct machine *machine,
     routes->machine = machine;
     routes->mechanism = mechanism;
     routes->rails = machine_rails(machine);
-    routes->per_mechanism = routes->rails * (2 * ports * ports + 2 * ports);
+    routes->per_mechanism = routes->rails * (2 * ports * ports + 4 * ports);
     routes->slot_count = routes->per_mechanism * (1 + mechanism_count);
     routes->slot = calloc(routes->slot_count, sizeof *routes->slot);
     return routes->slot ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
@@ -30,13 +30,30 @@ void routes_free(struct routes *routes)
     memset(routes, 0, sizeof *routes);
 }
 
-size_t routes_slot(const struct routes *routes, const struct transfer *transfer)
+static const struct mechanism *mechanism_at(const struct routes *routes, size_t which)
+{
+    return which ? &mechanism_table[which - 1] : routes->mechanism;
+}
+
+void routes_groups(struct routes *routes, uint32_t groups)
+{
+    for (size_t i = 0; i < routes->slot_count && routes->groups != groups; i++) {
+        free(routes->slot[i]);
+        routes->slot[i] = NULL;
+    }
+    routes->groups = groups;
+}
+
+size_t routes_slot(const struct routes *routes, const struct transfer *transfer, double bytes)
 {
     const uint32_t from = transfer->from, to = transfer->to, lane = transfer->op->lane;
     uint32_t ports = (uint32_t)routes->machine->node.port_count;
     size_t switches = 2u * (size_t)ports * ports;
+    const struct mechanism *mechanism = mechanism_at(routes, transfer->op->mechanism);
     size_t rail = transfer->op->mechanism * routes->per_mechanism +
-                  (lane % routes->rails) * (switches + 2u * ports);
+                  (lane % routes->rails) * (switches + 4u * ports);
+    if (mechanism->brief_B && bytes < mechanism->brief_B(routes->machine))
+        switches += 2u * ports;
     if (to == TRANSFER_SWITCH)
         return rail + switches + from % ports;
     if (from == TRANSFER_SWITCH)
@@ -48,27 +65,32 @@ size_t routes_slot(const struct routes *routes, const struct transfer *transfer)
 struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
 {
     const struct node_type *node = &routes->machine->node;
-    size_t ports = node->port_count, pairs = ports * ports, rail = 2 * pairs + 2 * ports;
-    struct endpoints ends = {.rail = (uint32_t)(slot % routes->per_mechanism / rail)};
+    size_t ports = node->port_count, pairs = ports * ports, rail = 2 * pairs + 4 * ports;
+    struct endpoints ends = {.rail = (uint32_t)(slot % routes->per_mechanism / rail),
+                             .groups = routes->groups};
     slot %= rail;
     if (slot < 2 * pairs) {
         ends.same_node = slot >= pairs;
         ends.src.device = node->ports[slot % pairs / ports];
         ends.dst.device = node->ports[slot % ports];
-    } else if (slot - 2 * pairs < ports) {
-        ends.src.device = node->ports[slot - 2 * pairs];
+        return ends;
+    }
+    slot -= 2 * pairs;
+    ends.brief = slot >= 2 * ports;
+    slot %= 2 * ports;
+    if (slot < ports) {
+        ends.src.device = node->ports[slot];
         ends.dst.kind = ENDPOINT_SWITCH;
     } else {
         ends.src.kind = ENDPOINT_SWITCH;
-        ends.dst.device = node->ports[slot - 2 * pairs - ports];
+        ends.dst.device = node->ports[slot - ports];
     }
     return ends;
 }
 
 static const struct mechanism *slot_mechanism(const struct routes *routes, size_t slot)
 {
-    size_t which = slot / routes->per_mechanism;
-    return which ? &mechanism_table[which - 1] : routes->mechanism;
+    return mechanism_at(routes, slot / routes->per_mechanism);
 }
 
 const struct route *routes_get(struct routes *routes, size_t slot, struct error *error)
@@ -103,7 +125,7 @@ static enum status fill_slot(struct routes *routes, size_t slot, struct error *e
 }
 
 static enum status fill_op(struct routes *routes, const struct plan *plan, const struct plan_op *op,
-                           const struct plan_cursor *cursor, struct error *error)
+                           const struct plan_cursor *cursor, double size_B, struct error *error)
 {
     for (uint32_t rank = 0; rank < plan->ranks; rank++)
         for (uint32_t index = 0;; index++) {
@@ -113,14 +135,16 @@ static enum status fill_op(struct routes *routes, const struct plan *plan, const
                 return STATUS_INPUT;
             if (found == 0)
                 break;
-            enum status status = fill_slot(routes, routes_slot(routes, &transfer), error);
+            double bytes = size_B * transfer.count / plan->chunks;
+            enum status status = fill_slot(routes, routes_slot(routes, &transfer, bytes), error);
             if (status)
                 return status;
         }
     return STATUS_OK;
 }
 
-static enum status fill_plan(struct routes *routes, const struct plan *plan, struct error *error)
+static enum status fill_plan(struct routes *routes, const struct plan *plan, double size_B,
+                             struct error *error)
 {
     /* Where nobody's partner depends on the turn, one turn shows all pairs. */
     bool *seen = calloc(plan->op_count + 1, sizeof *seen);
@@ -136,7 +160,7 @@ static enum status fill_plan(struct routes *routes, const struct plan *plan, str
             bool turns = op->edge_count == 0 &&
                          (op->to.uses_loops || (op->conditional && op->where.uses_loops));
             if (!seen[at] || turns)
-                status = fill_op(routes, plan, op, &cursor, error);
+                status = fill_op(routes, plan, op, &cursor, size_B, error);
             seen[at] = true;
         }
     }
@@ -144,10 +168,10 @@ static enum status fill_plan(struct routes *routes, const struct plan *plan, str
     return status;
 }
 
-enum status routes_fill(struct routes *routes, const struct plan *plan, struct error *error)
+enum status routes_fill(struct routes *routes, const struct plan *plan, double size_B,
+                        struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (; plan && !status; plan = plan->larger)
-        status = fill_plan(routes, plan, error);
-    return status;
+    if (plan_uses_switch(plan))
+        routes_groups(routes, plan_groups(plan));
+    return fill_plan(routes, plan_for(plan, size_B), size_B, error);
 }

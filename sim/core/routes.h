@@ -17,21 +17,27 @@ struct routes {
     size_t slot_count;
     size_t per_mechanism; /* slots */
     uint32_t rails;       /* NICs that a GPU deals its lanes to */
+    uint32_t groups;      /* of the plan that switches work for (routes_groups) */
 };
 
 enum status routes_init(struct routes *routes, const struct machine *machine,
                         const struct mechanism *mechanism, struct error *error);
 void routes_free(struct routes *routes);
 
-/* Number of the slot for a transfer. Lanes are dealt to the rails in turn. */
-size_t routes_slot(const struct routes *routes, const struct transfer *transfer);
+/* Say how many groups of ranks have a switch add for them. Routes made for another number are
+ * forgotten. */
+void routes_groups(struct routes *routes, uint32_t groups);
+
+/* Number of the slot for a transfer of so many bytes. Lanes are dealt to the rails in turn. */
+size_t routes_slot(const struct routes *routes, const struct transfer *transfer, double bytes);
 
 /* What the slot joins. */
 struct endpoints routes_endpoints(const struct routes *routes, size_t slot);
 
-/* Make the routes of all pairs that a plan uses, without running it. A route that hangs is kept
- * too, for its verdicts: reports only. */
-enum status routes_fill(struct routes *routes, const struct plan *plan, struct error *error);
+/* Make the routes of all pairs that a plan uses for a size, without running it. A route that hangs
+ * is kept too, for its verdicts: reports only. */
+enum status routes_fill(struct routes *routes, const struct plan *plan, double size_B,
+                        struct error *error);
 
 /* The route in a slot. NULL and *error when the mechanism cannot serve it. */
 const struct route *routes_get(struct routes *routes, size_t slot, struct error *error);

@@ -15,6 +15,14 @@ static double service_s(double bytes, double rate_Bps)
     return isinf(rate_Bps) ? 0.0 : bytes / rate_Bps;
 }
 
+int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes)
+{
+    double pieces = use->piece_B > 0 && bytes > use->piece_B ? ceil(bytes / use->piece_B) : 1;
+    double fixed_s = use->piece_B > 0 ? (pieces - 1) * use->fixed_s : use->fixed_s;
+    double rate_Bps = machine->node.resources[use->resource].rate_Bps * use->efficiency;
+    return engine_ps(service_s(bytes * use->bytes_factor, rate_Bps) + fixed_s);
+}
+
 static void add_leg(const struct route *route, const struct machine *machine,
                     const struct route_leg *leg, double slice_B, struct timing *timing,
                     struct timed_stage *stage)
@@ -26,9 +34,7 @@ static void add_leg(const struct route *route, const struct machine *machine,
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
         const struct resource *resource = &machine->node.resources[use->resource];
-        int64_t busy =
-            engine_ps(service_s(slice_B * use->bytes_factor, resource->rate_Bps * use->efficiency) +
-                      use->fixed_s);
+        int64_t busy = timing_busy_ps(use, machine, slice_B);
         if (busy > stage->service_ps && use->end != END_FABRIC)
             stage->service_ps = busy;
         timing->uses[timing->use_count++] = (struct timed_use){
@@ -41,6 +47,17 @@ static void add_leg(const struct route *route, const struct machine *machine,
         };
         stage->use_count++;
     }
+}
+
+/* All but the last packet passes while the slice comes in. */
+static void stream_stage(const struct route *route, double slice_B, struct timed_stage *stage)
+{
+    double ahead_B = slice_B - route->packet_B;
+    if (!(ahead_B > 0) || stage->service_ps == 0)
+        return;
+    int64_t in_ps = engine_ps(service_s(ahead_B, route->stream_Bps));
+    int64_t out_ps = (int64_t)((double)stage->service_ps * (ahead_B / slice_B));
+    stage->ahead_ps = in_ps < out_ps ? in_ps : out_ps;
 }
 
 static struct timed_stage *open_stage(struct timing *timing, const struct route_handoff *handoff)
@@ -94,6 +111,8 @@ enum status timing_make(const struct route *route, const struct machine *machine
             struct timed_stage *stage = open_stage(timing, handoff);
             for (size_t i = 0; i < from->leg_count; i++)
                 add_leg(route, machine, &legs[i], slice_B, timing, stage);
+            if (s == 0 && route->stream_Bps > 0)
+                stream_stage(route, slice_B, stage);
             continue;
         }
         if (from->leg_count == 0) /* a handoff alone costs its time too */

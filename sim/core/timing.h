@@ -21,13 +21,16 @@ struct timed_stage {
     bool has_thread, blocking;     /* blocking: the thread also waits for the stage */
     int64_t handoff_ps, pcie_latency_ps, wire_latency_ps;
     int64_t service_ps; /* of the slowest use */
+    int64_t ahead_ps;   /* of the service, what passes before the slice has come in whole */
     int64_t hop_ps;     /* added for each of the fabric's uplinks that is passed */
 };
 
-/* Handoff, latencies and the slowest service: what the stage takes when nothing is waited for. */
+/* Handoff, latencies and what is left of the slowest service: what the stage takes when nothing is
+ * waited for. */
 static inline int64_t timed_stage_ps(const struct timed_stage *stage)
 {
-    return stage->handoff_ps + stage->pcie_latency_ps + stage->wire_latency_ps + stage->service_ps;
+    return stage->handoff_ps + stage->pcie_latency_ps + stage->wire_latency_ps + stage->service_ps -
+           stage->ahead_ps;
 }
 
 struct timing {
@@ -38,6 +41,9 @@ struct timing {
     struct timed_stage stages[ROUTE_MAX_LEGS];
     struct timed_use uses[ROUTE_MAX_USES + ROUTE_MAX_STAGES];
 };
+
+/* What bytes keep a use busy for. */
+int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes);
 
 /* Serial accounting makes each leg a stage of its own. `cost_s` is added to the handoff of the
  * first stage. STATUS_INPUT when a duration is beyond what picoseconds can hold. */

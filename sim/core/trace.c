@@ -40,6 +40,8 @@ static void account(const struct trace_record *record, const struct trace_cause 
     const struct timed_use *use = &timing->uses[exit->use];
     /* Waiting for a resource, the stage had passed what comes before it. */
     int64_t passed = record->waited == TRACE_NO_USE ? 0 : timing->uses[record->waited].offset_ps;
+    /* Not waiting, the first bytes had passed before the slice had come in whole. */
+    int64_t ahead = record->waited == TRACE_NO_USE ? stage->ahead_ps : 0;
     int64_t *critical = ledger->critical;
     int64_t *software = &critical[ledger->resource_count];
     switch ((enum trace_exit)exit->exit) {
@@ -48,16 +50,16 @@ static void account(const struct trace_record *record, const struct trace_cause 
         software[CATEGORY_PCIE_LATENCY] += stage->pcie_latency_ps;
         software[CATEGORY_WIRE_LATENCY] += stage->wire_latency_ps + exit->hops * stage->hop_ps;
         /* A stage that ends with its handoff has no service after it. */
-        critical[use->resource] += use->offset_ps + use->busy_ps - stage->handoff_ps;
+        critical[use->resource] += use->offset_ps + use->busy_ps - stage->handoff_ps - ahead;
         break;
     case TRACE_USE:
-        critical[use->resource] += use->offset_ps + use->busy_ps - passed;
+        critical[use->resource] += use->offset_ps + use->busy_ps - passed - ahead;
         break;
     case TRACE_BEGUN:
         software[stage->handoff_category] += stage->handoff_ps - passed;
         break;
     case TRACE_PERIOD:
-        critical[use->resource] += use->busy_ps - passed;
+        critical[use->resource] += use->busy_ps - passed - ahead;
         break;
     }
 }

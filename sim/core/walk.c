@@ -261,7 +261,7 @@ static enum status flow_advance(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
-    int64_t head = walk->now;
+    int64_t head = walk->now - (flow->hop == 0 ? stage->ahead_ps : 0);
     uint32_t here = flow->record;
     while (flow->hop < stage->use_count) {
         here = flow->record;
@@ -365,7 +365,7 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
                          "a transfer of %.0f bytes in slices of %.0f bytes is more than 1e9 slices",
                          bytes, slice_B);
     const struct plan_op *op = lane->transfer.op;
-    size_t slot = routes_slot(walk->job->routes, &lane->transfer);
+    size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
     lane->order = order_of(walk, lane);
     lane->arrives = lane->transfer;
     if (walk->folded && fold_twin(walk->plan, &lane->cursor, walk->ports, &lane->transfer,

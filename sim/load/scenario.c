@@ -11,9 +11,9 @@
 #include "sim/load/scenario_read.h"
 
 static const char *const top_keys[] = {
-    "title",  "about", "extends",   "report",     "collective", "algorithm", "root",
-    "nodes",  "sizes", "node",      "mechanisms", "accounting", "software",  "fabric",
-    "engine", "state", "transfers", "expect",     "guide",
+    "title", "about",  "extends", "report",     "collective", "algorithm", "root",
+    "nodes", "sizes",  "node",    "mechanisms", "accounting", "software",  "fabric",
+    "sharp", "engine", "state",   "transfers",  "expect",     "guide",
 };
 #define TOP_KEYS (sizeof top_keys / sizeof top_keys[0])
 

@@ -209,6 +209,7 @@ void scenario_read_machine(const struct object_reader *reader, struct yaml_node 
     object_read(reader, yaml_map_get(root, "engine"), NULL, 0, "engine", &machine->engine);
     object_read(reader, yaml_map_get(root, "software"), NULL, 0, "software", &machine->software);
     object_read(reader, yaml_map_get(root, "fabric"), NULL, 0, "fabric", &machine->fabric);
+    object_read(reader, yaml_map_get(root, "sharp"), NULL, 0, "sharp", &machine->sharp);
     object_read(reader, yaml_map_get(root, "state"), NULL, 0, "state", &machine->state);
     if (!node) {
         diag_add(reader->diag, root->mark, "say what is in a node, or extend a preset",

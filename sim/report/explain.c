@@ -27,15 +27,29 @@ static const char *quantity(double value, enum dimension dimension, char *buf)
 
 /* ---- one transfer --------------------------------------------------------------------------- */
 
-static void write_leg(struct text *text, const struct route_leg *leg, double bytes)
+static void write_leg(struct text *text, const struct route *route, const struct machine *machine,
+                      const struct route_leg *leg, double bytes)
 {
     char rate[UNITS_TEXT_MAX], latency[UNITS_TEXT_MAX];
     static const char *const kinds[] = {"crossing", "c2c", "nvlink", "wire", "copy", "drive"};
     const char *kind = kinds[leg->kind];
     int64_t service = isinf(leg->rate_Bps) ? 0 : engine_ps(bytes / leg->rate_Bps);
+    const struct route_use *paced = NULL; /* what takes longer than the bytes */
+    for (size_t i = 0; i < leg->use_count; i++) {
+        const struct route_use *use = &route->uses[leg->first_use + i];
+        if (timing_busy_ps(use, machine, bytes) > service && use->piece_B > 0) {
+            service = timing_busy_ps(use, machine, bytes);
+            paced = use;
+        }
+    }
     int64_t total = service + engine_ps(leg->latency_s);
-    text_printf(text, "    %-9s %-34s %.15g B / %s", kind, leg->label, bytes,
-                quantity(leg->rate_Bps, DIM_RATE, rate));
+    if (paced)
+        text_printf(text, "    %-9s %-34s %.0f pieces of %.15g B: the other %.0f each %s later",
+                    kind, leg->label, ceil(bytes / paced->piece_B), paced->piece_B,
+                    ceil(bytes / paced->piece_B) - 1, quantity(paced->fixed_s, DIM_TIME, rate));
+    else
+        text_printf(text, "    %-9s %-34s %.15g B / %s", kind, leg->label, bytes,
+                    quantity(leg->rate_Bps, DIM_RATE, rate));
     if (leg->latency_s > 0)
         text_printf(text, " + %s", quantity(leg->latency_s, DIM_TIME, latency));
     text_printf(text, " = %.6f us\n", us(total));
@@ -49,8 +63,15 @@ static double leg_bytes(const struct route *route, size_t leg, double bytes)
     return at->use_count > 0 ? bytes * route->uses[at->slowest].bytes_factor : bytes;
 }
 
-static void write_route(struct text *text, const struct route *route, double bytes)
+static void write_route(struct text *text, const struct route *route, const struct machine *machine,
+                        double bytes)
 {
+    if (route->mode[0])
+        text_printf(text, "    %-9s %s\n", "mode", route->mode);
+    for (size_t i = 0; i < route->verdict_count; i++)
+        text_printf(text, "    %-9s %s\n", outcome_name(route->verdicts[i].outcome),
+                    route->verdicts[i].sentence);
+
     for (size_t s = 0; s < route->stage_count; s++) {
         const struct route_stage *stage = &route->stages[s];
         if (stage->handoff.label[0])
@@ -58,7 +79,7 @@ static void write_route(struct text *text, const struct route *route, double byt
                         param_info(stage->handoff.param)->name,
                         us(engine_ps(stage->handoff.cost_s)));
         for (size_t i = 0; i < stage->leg_count; i++)
-            write_leg(text, &route->legs[stage->first_leg + i],
+            write_leg(text, route, machine, &route->legs[stage->first_leg + i],
                       leg_bytes(route, stage->first_leg + i, bytes));
     }
 }
@@ -102,8 +123,8 @@ static enum status longest_transfer(const struct explain_cell *cell,
                 return STATUS_INPUT;
             if (found == 0)
                 continue;
-            size_t slot = routes_slot(cell->routes, &transfer);
             double bytes = cell->size_B * transfer.count / plan->chunks;
+            size_t slot = routes_slot(cell->routes, &transfer, bytes);
             if (span.each_ps >= 0 && slot == span.slot && bytes <= span.bytes &&
                 transfer.op->cost_s <= span.transfer.op->cost_s)
                 continue;
@@ -155,7 +176,7 @@ static int64_t write_span(struct text *text, const struct explain_cell *cell,
     if (transfer->op->cost_s > 0)
         text_printf(text, "    %-9s %-34s %s = %.6f us\n", "cost", "before the transfer",
                     "the script", us(engine_ps(transfer->op->cost_s)));
-    write_route(text, cell->routes->slot[span->slot], span->bytes);
+    write_route(text, cell->routes->slot[span->slot], cell->machine, span->bytes);
     text_printf(text, "    one step %.6f us", us(span->each_ps));
     if (turns > 1)
         text_printf(text, " x %lld = %.6f us", (long long)turns, us(span->each_ps * turns));
@@ -218,8 +239,8 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
                     "    stage %zu: handoff %.6f + latency %.6f + slowest resource %.6f = %.6f us; "
                     "the next slice can follow after %.6f us\n",
                     i + 1, us(stage->handoff_ps),
-                    us(stage->pcie_latency_ps + stage->wire_latency_ps), us(stage->service_ps),
-                    us(timed_stage_ps(stage)), us(period));
+                    us(stage->pcie_latency_ps + stage->wire_latency_ps),
+                    us(stage->service_ps - stage->ahead_ps), us(timed_stage_ps(stage)), us(period));
     }
     text_printf(text, "    alone: %.6f + %.0f x %.6f = %.6f us\n", us(sum), slices - 1, us(most),
                 us(sum + (int64_t)(slices - 1) * most));
@@ -410,6 +431,7 @@ void explain_write_parameters(struct text *text, const struct machine *machine)
     text_printf(text, "\nParameters, and where each came from\n");
     write_params(text, &machine->software, "software");
     write_params(text, &machine->fabric, "fabric");
+    write_params(text, &machine->sharp, "sharp");
     write_params(text, &machine->state, "state");
     write_params(text, &machine->engine, "engine");
     for (size_t i = 0; i < node->device_count; i++)

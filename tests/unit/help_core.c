@@ -84,6 +84,9 @@ void core_machine(const struct core_spec *spec, struct machine *ret_machine)
     set(&m->software, PARAM_SOFTWARE_COPY_BLOCKING, spec->blocking);
     set(&m->fabric, PARAM_FABRIC_HOP_LATENCY, spec->hop_s);
     set(&m->fabric, PARAM_FABRIC_SWITCH_REDUCE, spec->reduce_s);
+    set(&m->sharp, PARAM_SHARP_MODE, 2); /* streaming, for nothing and at the whole rate */
+    set(&m->sharp, PARAM_SHARP_SAT_SETUP, 0);
+    set(&m->sharp, PARAM_SHARP_EFFICIENCY, 1);
     if (spec->slice_B > 0)
         set(&m->engine, PARAM_ENGINE_SLICE, spec->slice_B);
     if (spec->window > 0)
@@ -335,6 +338,8 @@ void core_change(struct machine *machine, const struct core_change *change)
         set(&machine->software, change->id, change->value);
     else if (param_info(change->id)->kind == KIND_ENGINE)
         set(&machine->engine, change->id, change->value);
+    else if (param_info(change->id)->kind == KIND_SHARP)
+        set(&machine->sharp, change->id, change->value);
     else
         set(&machine->fabric, change->id, change->value);
 }

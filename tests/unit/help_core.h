@@ -10,7 +10,8 @@
 #include "sim/core/routes.h"
 
 /* A machine of equal nodes: cpu0, sw0, gpu0 .. and one nic0, all behind sw0. What is left at zero
- * costs nothing (times) or keeps its default (slice, window) or is one (nodes, gpus). */
+ * costs nothing (times) or keeps its default (slice, window) or is one (nodes, gpus). SHARP streams
+ * whatever the size, at the whole rate, and is set up for nothing. */
 struct core_spec {
     uint32_t nodes, gpus;
     double pcie_Bps; /* of every link without a rate of its own */

@@ -221,7 +221,7 @@ static void bytes_are_conserved(void **state)
                          plan_transfer(&sample.plan, &sample.plan.ops[in->first_op + o], &at, rank,
                                        i, &t, &error) > 0;
                          i++) {
-                        size_t slot = routes_slot(&routes, &t);
+                        size_t slot = routes_slot(&routes, &t, 0);
                         const struct route *route = routes_get(&routes, slot, &error);
                         assert_non_null(route);
                         transfers++;
@@ -518,6 +518,7 @@ static void reorder(const struct machine *from, struct machine *ret_to)
     ret_to->engine = from->engine;
     ret_to->software = from->software;
     ret_to->fabric = from->fabric;
+    ret_to->sharp = from->sharp;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < from->node.device_count; i++) {
             bool gpu = pass == 0;

@@ -582,6 +582,7 @@ static bool worsen(struct machine *machine, const struct worsening *by, size_t w
     struct params *wide = kind == KIND_STATE      ? &machine->state
                           : kind == KIND_SOFTWARE ? &machine->software
                           : kind == KIND_FABRIC   ? &machine->fabric
+                          : kind == KIND_SHARP    ? &machine->sharp
                                                   : NULL;
     if (wide) {
         *ret_changed = which == 0 && change(wide, by);
@@ -747,6 +748,7 @@ static void rebuild(const struct machine *from, struct machine *ret_to)
     ret_to->engine = from->engine;
     ret_to->software = from->software;
     ret_to->fabric = from->fabric;
+    ret_to->sharp = from->sharp;
     ret_to->state = from->state;
     for (size_t i = 0; i < node->device_count; i++)
         snprintf(names[i], sizeof names[i], "%c-%zu", (int)('z' - i), i);

@@ -167,7 +167,7 @@ static const struct broken broken[] = {
 /* What the table cannot break by one parameter has tests of its own: strict ordering, the drive on
  * the other socket, no NVLink. */
 static const enum precondition broken_elsewhere[] = {PRE_RELAXED_ORDERING, PRE_STORAGE_DISTANCE,
-                                                     PRE_NVLINK};
+                                                     PRE_NVLINK, PRE_SHARP_TREE, PRE_SHARP_UPLINK};
 
 static struct shape shape_of(const struct route *route)
 {
