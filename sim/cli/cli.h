@@ -20,6 +20,8 @@ struct options {
     const char *accounting;
     const char *algorithm;
     const char *mechanism;
+    const char *walk;
+    bool stats;
     const char *format;
     const char *output;
 };
@@ -74,6 +76,9 @@ void experiment_close(struct experiment *experiment);
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,
                            struct results *ret_results, struct error *error);
 void experiment_free_results(struct results *results);
+
+/* --stats: how one run was gone through, on stderr. */
+void cli_stats(const struct engine_job *job, const struct ledger *ledger);
 
 /* ---- pair: one algorithm on one mechanism; see pair.c ---------------------------------------- */
 

@@ -44,13 +44,18 @@ static enum status explain(struct experiment *experiment, struct text *text, str
                              .routes = &experiment->routes[0],
                              .size_B = experiment->scenario->sizes_B[0],
                              .accounting = ACCOUNTING_SERIAL,
-                             .trace = true};
+                             .trace = true,
+                             .walk = experiment->scenario->walk};
     enum status status = engine_run(&job, &serial, error);
     if (status)
         return status;
+    if (experiment->scenario->stats)
+        cli_stats(&job, &serial);
     job.accounting = ACCOUNTING_PIPELINED;
     status = engine_run(&job, &pipelined, error);
     if (!status) {
+        if (experiment->scenario->stats)
+            cli_stats(&job, &pipelined);
         struct explain_cell cell = {.machine = &experiment->scenario->machine,
                                     .column = &experiment->columns[0],
                                     .routes = &experiment->routes[0],

@@ -142,6 +142,18 @@ void experiment_close(struct experiment *experiment)
     experiment->count = 0;
 }
 
+void cli_stats(const struct engine_job *job, const struct ledger *ledger)
+{
+    const struct machine *machine = job->routes->machine;
+    fprintf(stderr,
+            "# %s, %s, %.0f B, %s: %llu transfers in %llu slices; %u of %u nodes simulated, "
+            "%llu events\n",
+            job->plan->name, job->routes->mechanism->name, job->size_B,
+            accounting_name(job->accounting), (unsigned long long)ledger->transfers,
+            (unsigned long long)ledger->slices, machine->node_count / ledger->nodes_alike,
+            machine->node_count, (unsigned long long)ledger->events);
+}
+
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,
                            struct results *ret_results, struct error *error)
 {
@@ -162,8 +174,11 @@ enum status experiment_run(struct experiment *experiment, enum accounting accoun
                                  .routes = &experiment->routes[column],
                                  .size_B = scenario->sizes_B[i / experiment->count],
                                  .accounting = accounting,
-                                 .trace = true};
+                                 .trace = true,
+                                 .walk = scenario->walk};
         status = engine_run(&job, &ledgers[i], error);
+        if (!status && scenario->stats)
+            cli_stats(&job, &ledgers[i]);
         if (status && error && error->line && !error->file[0])
             snprintf(error->file, sizeof error->file, "%s", job.plan->source);
     }

@@ -12,6 +12,8 @@
 
 #define SCRIPT_LIMIT_B ((size_t)1 << 20)
 
+enum { OPTION_STATS = 256 };
+
 static const struct argp_option option_table[] = {
     {"set", 's', "KEY=VALUE", 0, "set any key of the scenario, e.g. --set nodes=16", 0},
     {"sizes", 'S', "LIST", 0, "message sizes instead of the scenario's, e.g. 1 MB,64 MiB", 0},
@@ -20,6 +22,10 @@ static const struct argp_option option_table[] = {
     {"mechanism", 'm', "NAME", 0, "this mechanism only", 0},
     {"protocol", 'P', "none|ll|ll128|simple|auto", 0,
      "NCCL's protocol, as --set engine.protocol=...", 0},
+    {"walk", 'w', "auto|queue", 0,
+     "auto: every shortcut that is exact (default); queue: every transfer through the event queue",
+     0},
+    {"stats", OPTION_STATS, NULL, 0, "say on stderr how each run was gone through", 0},
     {"format", 'f', "table|csv|json", 0, "how to print (default table)", 0},
     {"output", 'o', "FILE", 0, "write there instead of to the terminal", 0},
     {0},
@@ -61,6 +67,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case 'm':
         options->mechanism = arg;
+        return 0;
+    case 'w':
+        options->walk = arg;
+        return 0;
+    case OPTION_STATS:
+        options->stats = true;
         return 0;
     case 'f':
         if (strcmp(arg, "table") != 0 && strcmp(arg, "csv") != 0 && strcmp(arg, "json") != 0)
@@ -182,6 +194,9 @@ static enum status apply(const struct options *options, struct scenario *scenari
         scenario->mechanisms[0] = mechanism;
         scenario->mechanism_count = 1;
     }
+    scenario->stats = options->stats;
+    if (options->walk && walk_kind_find(options->walk, &scenario->walk, error))
+        return error->status;
     return options->sizes ? scenario_set_sizes(scenario, options->sizes, error) : STATUS_OK;
 }
 

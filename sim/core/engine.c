@@ -12,10 +12,27 @@ const char *accounting_name(enum accounting accounting)
     return accounting == ACCOUNTING_SERIAL ? "serial" : "pipelined";
 }
 
+static const char *const walk_names[] = {[WALK_AUTO] = "auto", [WALK_QUEUE] = "queue"};
+
+const char *walk_kind_name(enum walk_kind walk)
+{
+    return walk_names[walk];
+}
+
+enum status walk_kind_find(const char *name, enum walk_kind *ret_walk, struct error *error)
+{
+    for (size_t i = 0; i < sizeof walk_names / sizeof walk_names[0]; i++)
+        if (strcmp(name, walk_names[i]) == 0) {
+            *ret_walk = (enum walk_kind)i;
+            return STATUS_OK;
+        }
+    return error_set(error, STATUS_INPUT, "--walk is auto or queue, not \"%s\"", name);
+}
+
 /* ---- set-up --------------------------------------------------------------------------------- */
 
-static enum status walk_init(struct walk *walk, const struct engine_job *job, bool fold,
-                             struct ledger *ledger, struct error *error)
+static enum status walk_init(struct walk *walk, const struct engine_job *job,
+                             const struct fold *fold, struct ledger *ledger, struct error *error)
 {
     memset(walk, 0, sizeof *walk);
     walk->job = job;
@@ -23,34 +40,37 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job, bo
     walk->machine = job->routes->machine;
     walk->ledger = ledger;
     walk->error = error;
+    walk->fold = *fold;
+    walk->root = 1;
     walk->ports = (uint32_t)walk->machine->node.port_count;
-    walk->folded = fold;
-    walk->ranks = fold ? walk->ports : walk->plan->ranks;
-    walk->nodes = fold ? 1 : walk->machine->node_count;
+    walk->ranks = fold->kind ? fold->ranks : walk->plan->ranks;
+    walk->nodes = walk->ranks / walk->ports;
     walk->free_flow = UINT32_MAX;
     queue_init(&walk->queue);
-    enum status status = mailroom_init(&walk->mailroom, walk->plan, walk->ranks, error);
+    enum status status = mailroom_init(&walk->mailroom, walk->plan, &walk->fold, error);
     if (!status)
         status = privates_init(&walk->privates, walk->ranks, error);
     if (status)
         return status;
     uint32_t lanes = walk->plan->lanes;
-    size_t resources = walk_resources(walk);
+    size_t uplinks = 0;
+    if (machine_fabric(walk->machine) != FABRIC_ONE_SWITCH)
+        uplinks = (size_t)machine_leaves(walk->machine) *
+                  (size_t)param_get(&walk->machine->fabric, PARAM_FABRIC_UPLINKS);
+    walk->resources = (uint32_t)walk->machine->node.resource_count;
+    walk->first_uplink = (size_t)walk->nodes * walk->resources;
+    walk->used_count = walk->first_uplink + 2 * uplinks;
     /* The switch has a lane for each of its ports, so that they run side by side. */
     walk->lane_count = (size_t)walk->ranks * lanes * (plan_uses_switch(walk->plan) ? 2 : 1);
     walk->lanes = calloc(walk->lane_count + 1, sizeof *walk->lanes);
-    walk->free_ps = calloc(resources, sizeof *walk->free_ps);
-    walk->busy_ps = calloc(resources, sizeof *walk->busy_ps);
-    walk->chunks = calloc(resources, sizeof *walk->chunks);
+    walk->used = calloc(walk->used_count, sizeof *walk->used);
+    walk->seen = calloc(fold->kind ? walk->used_count : 1, sizeof *walk->seen);
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
     walk->window = (uint32_t)param_get(&walk->machine->engine, PARAM_ENGINE_WINDOW);
     walk->slice_B = protocol_slice_B(walk->machine, walk->plan);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
-    if (job->trace)
-        walk->resource_cause = calloc(resources, sizeof *walk->resource_cause);
-    if (!walk->lanes || !walk->free_ps || !walk->busy_ps || !walk->chunks || !walk->slot_chunks ||
-        (job->trace && !walk->resource_cause))
+    if (!walk->lanes || !walk->used || !walk->seen || !walk->slot_chunks)
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < walk->lane_count; i++) {
         uint32_t owner = (uint32_t)(i / lanes), ranks = walk->ranks;
@@ -72,11 +92,9 @@ static void walk_free(struct walk *walk)
     free(walk->timings);
     free(walk->lanes);
     free(walk->flows);
-    free(walk->free_ps);
-    free(walk->busy_ps);
-    free(walk->chunks);
+    free(walk->used);
+    free(walk->seen);
     free(walk->slot_chunks);
-    free(walk->resource_cause);
     trace_free(&walk->trace);
 }
 
@@ -90,13 +108,13 @@ static enum status run_events(struct walk *walk)
             return status;
     }
     struct event event;
-    while (queue_pop(&walk->queue, &event)) {
+    while (!walk->fold_broken && queue_pop(&walk->queue, &event)) {
         assert(event.time_ps >= walk->now);
         enum status status = walk_event(walk, &event);
         if (status)
             return status;
     }
-    for (size_t i = 0; i < walk->lane_count; i++)
+    for (size_t i = 0; i < walk->lane_count && !walk->fold_broken; i++)
         if (!walk->lanes[i].done)
             return error_set(walk->error, STATUS_FAILED,
                              "rank %u waits for ever in step %llu for data that nobody sends",
@@ -107,12 +125,20 @@ static enum status run_events(struct walk *walk)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
+static void add_used(const struct used *used, struct ledger_resource *resource, uint64_t *chunks)
+{
+    *chunks += used->chunks;
+    resource->busy_ps += used->busy_ps;
+    if (used->busy_ps > resource->busy_most_ps)
+        resource->busy_most_ps = used->busy_ps;
+}
+
 static void close_ledger(struct walk *walk)
 {
     struct ledger *ledger = walk->ledger;
     trace_walk_back(&walk->trace, walk->last_cause, ledger);
     double chunk_B = walk->job->size_B / walk->plan->chunks;
-    const int64_t alike = walk->machine->node_count / walk->nodes;
+    const int64_t alike = walk->fold.kind ? walk->fold.units : 1;
     int64_t setup_ps = 0;
     ledger->nodes_alike = (uint32_t)alike;
     ledger->transfers *= (uint64_t)alike;
@@ -120,29 +146,22 @@ static void close_ledger(struct walk *walk)
     for (size_t r = 0; r < ledger->resource_count; r++) {
         struct ledger_resource *resource = &ledger->resources[r];
         uint64_t chunks = 0;
-        for (size_t node = 0; node < walk->nodes; node++) {
-            size_t at = node * ledger->resource_count + r;
-            chunks += walk->chunks[at];
-            resource->busy_ps += walk->busy_ps[at];
-            if (walk->busy_ps[at] > resource->busy_most_ps)
-                resource->busy_most_ps = walk->busy_ps[at];
-        }
+        for (size_t node = 0; node < walk->nodes; node++)
+            add_used(&walk->used[node * ledger->resource_count + r], resource, &chunks);
         resource->busy_ps *= alike;
         resource->bytes = (double)chunks * (double)alike * chunk_B;
     }
     /* Uplinks stand in the ledger as two resources, up and down. */
-    size_t first = (size_t)walk->nodes * ledger->resource_count;
-    size_t half = (walk_resources(walk) - first) / 2;
+    const size_t half = (walk->used_count - walk->first_uplink) / 2;
     enum nccl_protocol protocol;
     double line_factor =
         protocol_of(walk->machine, &protocol) ? 1 / nccl_payload_share(protocol) : 1;
     for (size_t i = 0; i < 2 * half; i++) {
         struct ledger_resource *resource =
             &ledger->resources[walk->machine->node.uplinks + i / half];
-        resource->bytes += (double)walk->chunks[first + i] * chunk_B * line_factor;
-        resource->busy_ps += walk->busy_ps[first + i];
-        if (walk->busy_ps[first + i] > resource->busy_most_ps)
-            resource->busy_most_ps = walk->busy_ps[first + i];
+        uint64_t chunks = 0;
+        add_used(&walk->used[walk->first_uplink + i], resource, &chunks);
+        resource->bytes += (double)chunks * chunk_B * line_factor;
     }
     for (size_t slot = 0; slot < ledger->route_count; slot++) {
         const struct route *route = walk->job->routes->slot[slot];
@@ -171,8 +190,8 @@ static void close_ledger(struct walk *walk)
     ledger->critical[ledger->resource_count + CATEGORY_SETUP] += setup_ps;
 }
 
-static enum status run_once(const struct engine_job *job, bool fold, struct ledger *ret_ledger,
-                            bool *ret_broken, struct error *error)
+static enum status run_once(const struct engine_job *job, const struct fold *fold,
+                            struct ledger *ret_ledger, bool *ret_broken, struct error *error)
 {
     struct walk walk;
     struct ledger ledger;
@@ -208,13 +227,13 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
                            plan->ranks, machine_ranks(machine));
     if (status)
         return status;
-    bool broken = job->walk == WALK_AUTO && machine_fabric(machine) == FABRIC_ONE_SWITCH &&
-                  fold_plan(plan, (uint32_t)machine->node.port_count);
-    if (broken)
-        status = run_once(job, true, ret_ledger, &broken, error);
-    else
-        broken = true;
-    return status || !broken ? status : run_once(job, false, ret_ledger, &broken, error);
+    struct fold fold = {0};
+    const struct fold none = {0};
+    bool broken = false;
+    if (job->walk == WALK_AUTO && machine_fabric(machine) == FABRIC_ONE_SWITCH)
+        fold_find(plan, (uint32_t)machine->node.port_count, &fold);
+    status = run_once(job, &fold, ret_ledger, &broken, error);
+    return broken ? run_once(job, &none, ret_ledger, &broken, error) : status;
 }
 
 /* ---- many runs ------------------------------------------------------------------------------ */

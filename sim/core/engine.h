@@ -50,6 +50,10 @@ struct engine;
 
 const char *accounting_name(enum accounting accounting);
 
+const char *walk_kind_name(enum walk_kind walk);
+/* STATUS_INPUT, naming all of them, when there is none of that name. */
+enum status walk_kind_find(const char *name, enum walk_kind *ret_walk, struct error *error);
+
 /* Run to the end. *ret_ledger is for ledger_free. STATUS_INPUT: the plan or the mechanism cannot
  * be run on this machine; STATUS_FAILED: the plan waits for ever. */
 enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger,

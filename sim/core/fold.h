@@ -1,27 +1,58 @@
-/* fold.h: when all nodes do the same, simulate one.
+/* fold.h: when all nodes do the same, simulate the first few.
  *
- * A plan is the same seen from every node when moving every rank by a node's GPUs changes nothing
- * but names: each send goes a fixed distance round the ranks, no operation singles out ranks, and
- * the chunks of all operations move along together. On a machine of equal nodes every node then
- * has the same times, and one node's run, which sends to itself what its neighbour would send it,
- * is the whole run, exactly.
+ * A plan is the same seen from every node when moving all ranks by one node (or, with two kinds of
+ * nodes that take turns, by two) changes nothing but names: who sends to whom, how much, and which
+ * receives each transfer waits for. That is proven from the plan's rules: each is evaluated for
+ * each rank of the first node with the node's number left open (see fold.c). Exchanges with rank
+ * xor x are moved by exclusive or instead of addition.
+ *
+ * On a machine of equal nodes every node then has the same times, and one node's run, which sends
+ * to itself what its neighbour would send it, is the whole run. One thing could still tell nodes
+ * apart: the order in which events of one time are handled goes by rank. Equal nodes' events of one
+ * kind stand together in that order, so only requests for one resource that come from the same kind
+ * of event, but from different nodes, are served in an order that depends on the nodes' numbers.
+ * The run watches for those (struct seen), and where one occurs the fold is given up.
  */
 #ifndef GDSIM_CORE_FOLD_H
 #define GDSIM_CORE_FOLD_H
 
-#include "sim/core/timing.h"
+#include "sim/core/plan.h"
 
-/* Whether the plan looks the same from every node of `gpus` ranks. */
-bool fold_plan(const struct plan *plan, uint32_t gpus);
+enum fold_kind { FOLD_NONE, FOLD_SHIFT, FOLD_XOR };
 
-/* Whether a route keeps folding exact: between nodes, no stage may use one resource at both ends,
- * or the order in which nodes are served would break the symmetry. */
-bool fold_timing(const struct timing *timing);
+struct fold {
+    enum fold_kind kind;
+    uint32_t ranks; /* that are simulated: the first ones */
+    uint32_t units; /* groups of so many ranks */
+    /* Only exact where every transfer is one slice: nodes read different parts of what they got. */
+    bool one_slice;
+};
 
-/* The transfer that arrives in node 0 when `sent`, from node 0, arrives elsewhere: its twin, sent
- * by the rank as far before node 0. Same as `sent` when that stays in node 0 or concerns the
- * switch. Returns as plan_transfer. */
-int fold_twin(const struct plan *plan, const struct plan_cursor *cursor, uint32_t gpus,
+/* The last request for a resource. */
+struct seen {
+    uint64_t root;  /* the event it came from */
+    uint32_t apart; /* how far from that event's node the resource is */
+};
+
+/* Whether the plan looks the same from every node of `gpus` ranks; *ret_fold says how it folds. */
+bool fold_find(const struct plan *plan, uint32_t gpus, struct fold *ret_fold);
+
+/* The transfer that arrives in the simulated part when `sent`, from there, arrives elsewhere: its
+ * twin, sent by the rank that lies as far from the part as its target. Same as `sent` when that
+ * stays inside or concerns the switch. Returns as plan_transfer. */
+int fold_twin(const struct fold *fold, const struct plan *plan, const struct plan_cursor *cursor,
               const struct transfer *sent, struct transfer *ret_twin, struct error *error);
+
+/* How many groups a rank lies away from the simulated part. */
+static inline uint32_t fold_apart(const struct fold *fold, uint32_t rank)
+{
+    return fold->kind == FOLD_NONE || rank == TRANSFER_SWITCH ? 0 : rank / fold->ranks;
+}
+
+/* Two ways one after the other. */
+static inline uint32_t fold_add(const struct fold *fold, uint32_t a, uint32_t b)
+{
+    return fold->kind == FOLD_XOR ? a ^ b : (a + b) % fold->units;
+}
 
 #endif

@@ -21,11 +21,13 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NOMEM, "out of memory");
 }
 
-enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, uint32_t ranks,
-                          struct error *error)
+enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan,
+                          const struct fold *fold, struct error *error)
 {
+    const uint32_t ranks = fold->kind ? fold->ranks : plan->ranks;
     memset(mailroom, 0, sizeof *mailroom);
     mailroom->plan = plan;
+    mailroom->fold = fold;
     mailroom->ranks = ranks;
     mailroom->boxes = ranks + plan->groups;
     mailroom->inbox = calloc((size_t)mailroom->boxes + 1, sizeof *mailroom->inbox);
@@ -65,19 +67,24 @@ static bool same_every_turn(const struct plan_op *op)
 }
 
 /* Fill an index in two passes: count by receiver, then place. */
-static enum status index_fill(const struct plan *plan, const struct plan_op *op,
+static enum status index_fill(const struct mailroom *mailroom, const struct plan_op *op,
                               const struct plan_cursor *cursor, struct sender_index *index,
                               struct error *error)
 {
+    const struct plan *plan = mailroom->plan;
+    const uint32_t ranks = mailroom->ranks;
     struct transfer transfer;
     uint32_t total = 0;
-    index->start = calloc((size_t)plan->ranks + 2, sizeof *index->start);
+    index->start = calloc((size_t)ranks + 2, sizeof *index->start);
     if (!index->start)
         return no_memory(error);
     for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t rank = 0; rank < plan->ranks; rank++)
+        for (uint32_t rank = 0; rank < ranks; rank++)
             for (uint32_t i = 0;; i++) {
-                int found = plan_transfer(plan, op, cursor, rank, i, &transfer, error);
+                struct transfer sent;
+                int found = plan_transfer(plan, op, cursor, rank, i, &sent, error);
+                if (found > 0)
+                    found = fold_twin(mailroom->fold, plan, cursor, &sent, &transfer, error);
                 if (found < 0)
                     return STATUS_INPUT;
                 if (found == 0)
@@ -90,7 +97,7 @@ static enum status index_fill(const struct plan *plan, const struct plan_op *op,
             }
         if (pass == 1)
             break;
-        for (uint32_t rank = 0; rank < plan->ranks; rank++)
+        for (uint32_t rank = 0; rank < ranks; rank++)
             index->start[rank + 2] += index->start[rank + 1];
         index->transfers = malloc((total ? total : 1) * sizeof *index->transfers);
         if (!index->transfers)
@@ -119,13 +126,13 @@ static struct sender_index *index_get(struct mailroom *mailroom, uint32_t op,
     struct sender_index *index = &grown[mailroom->index_count];
     *index = (struct sender_index){.op = op, .every_turn = every_turn, .step = cursor->step};
     mailroom->index_count++;
-    return index_fill(mailroom->plan, operation, cursor, index, error) ? NULL : index;
+    return index_fill(mailroom, operation, cursor, index, error) ? NULL : index;
 }
 
 /* A rank has looked at this index; when all have, one that is good for one step only goes. */
 static void index_pass(struct mailroom *mailroom, struct sender_index *index)
 {
-    if (index->every_turn || ++index->passed < mailroom->plan->ranks)
+    if (index->every_turn || ++index->passed < mailroom->ranks)
         return;
     free(index->start);
     free(index->transfers);

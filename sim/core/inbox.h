@@ -8,7 +8,7 @@
 #ifndef GDSIM_CORE_INBOX_H
 #define GDSIM_CORE_INBOX_H
 
-#include "sim/core/plan.h"
+#include "sim/core/fold.h"
 
 /* One transfer to this rank, or for the switch all transfers of one operation. */
 struct receive {
@@ -35,6 +35,7 @@ struct tally {
 
 struct mailroom {
     const struct plan *plan;
+    const struct fold *fold;
     uint32_t ranks; /* that are simulated: all, or the first few that stand for all */
     uint32_t boxes; /* ranks, and after them a switch for each group */
     struct inbox *inbox;
@@ -44,8 +45,8 @@ struct mailroom {
     size_t tally_count, tally_capacity;
 };
 
-enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan, uint32_t ranks,
-                          struct error *error);
+enum status mailroom_init(struct mailroom *mailroom, const struct plan *plan,
+                          const struct fold *fold, struct error *error);
 void mailroom_free(struct mailroom *mailroom);
 
 /* Note that slice `slice` of `slices` of a transfer has arrived. Slices of one transfer arrive in

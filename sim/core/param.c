@@ -184,11 +184,11 @@ void params_init(struct params *params, enum param_kind kind)
 
 static size_t slot_of(const struct params *params, enum param_id id)
 {
-    enum param_id first;
-    size_t count;
     assert(id < PARAM_COUNT && table[id].kind == params->kind);
-    param_range(params->kind, &first, &count);
-    return (size_t)id - (size_t)first;
+    size_t first = id; /* rows of a kind stand together */
+    while (first > 0 && table[first - 1].kind == params->kind)
+        first--;
+    return (size_t)id - first;
 }
 
 double param_get(const struct params *params, enum param_id id)

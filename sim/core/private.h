@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/core/fold.h"
 #include "sim/core/trace.h"
 
 struct private_use {
@@ -18,6 +19,7 @@ struct private_use {
     uint32_t owner;    /* lane, or the other device */
     int64_t free_ps;
     struct trace_cause cause; /* of its becoming free */
+    struct seen seen;
 };
 
 struct privates {

@@ -9,12 +9,14 @@
 #define GDSIM_CORE_WALK_H
 
 #include "sim/core/engine.h"
+#include "sim/core/fold.h"
 #include "sim/core/inbox.h"
 #include "sim/core/private.h"
 #include "sim/core/queue.h"
 #include "sim/core/trace.h"
 
-#define NOT_YET INT64_MAX /* nobody knows yet when */
+#define TURN_SWITCH UINT32_MAX /* those of the switch, after all nodes had their turn */
+#define NOT_YET     INT64_MAX  /* nobody knows yet when */
 
 struct lane {
     uint32_t rank;   /* walk->ranks: the switch */
@@ -28,6 +30,7 @@ struct lane {
     uint32_t slice, slices;
     uint32_t on_the_way;
     uint32_t issued;                            /* slices so far */
+    uint32_t box;                               /* inbox of what it may send on */
     uint64_t order;                             /* of the transfer among events of one time */
     int64_t free_ps;                            /* the next slice may start */
     struct trace_cause cause;                   /* of that */
@@ -36,18 +39,29 @@ struct lane {
 
 struct flow {
     const struct timing *timing;
-    uint32_t lane, slice, slices, stage;
+    uint32_t lane, slice, slices;
+    bool live;
+    uint8_t stage;
     uint64_t order; /* among events of one time */
     uint64_t step;
     struct transfer transfer;
-    /* within the stage: */
-    uint32_t hop;      /* uses that are behind it */
+    uint32_t base[2];  /* of the nodes at both ends: their first resource */
+    uint32_t apart;    /* folded: what tells its sender from the receiver's own ranks */
+    int64_t event_ps;  /* of its event in the queue */
+    uint16_t hop;      /* uses of the stage that are behind it */
     uint8_t hops;      /* of them, uplinks of the fabric */
-    int64_t finish_ps; /* the latest end of the services booked so far */
-    int64_t next_ps;   /* when the lane's next slice may start, as far as is known */
     uint32_t record;   /* the trace's last */
+    int64_t finish_ps; /* the latest end of the stage's services booked so far */
+    int64_t next_ps;   /* when the lane's next slice may start, as far as is known */
     struct trace_cause finish, next;
     uint32_t next_free;
+};
+
+/* A resource of one node, or an uplink. */
+struct used {
+    int64_t free_ps, busy_ps;
+    uint64_t chunks;          /* that it carried */
+    struct trace_cause cause; /* of its becoming free */
 };
 
 struct walk {
@@ -63,31 +77,45 @@ struct walk {
     struct flow *flows;
     uint32_t flow_count, flow_capacity, free_flow;
     struct privates privates;
-    int64_t *free_ps; /* by resource, all nodes */
-    int64_t *busy_ps;
-    uint64_t *chunks; /* that each resource carried, all in chunks */
+    struct used *used; /* of the simulated nodes, then the uplinks: all up, then all down */
+    size_t used_count, first_uplink;
     uint64_t *slot_chunks;
     struct timing **timings;
     size_t timing_count;
-    uint32_t ports; /* ranks of a node */
-    uint32_t ranks; /* that are simulated: all, or those of node 0 when folded */
-    uint32_t nodes; /* likewise */
+    uint32_t ports;     /* ranks of a node */
+    uint32_t ranks;     /* that are simulated: all, or those of the first nodes when folded */
+    uint32_t nodes;     /* likewise */
+    uint32_t resources; /* of a node */
     uint32_t window;
     double slice_B; /* payload of a slice, at most */
-    bool folded, fold_broken;
+    struct fold fold;
+    struct seen *seen; /* folded: by resource; see fold.h */
+    bool fold_broken;
     int64_t now;
+    uint64_t root;     /* kinds of events so far; see fold.h */
+    uint64_t root_key; /* of the one that is being handled */
+    uint32_t turn;     /* folded: how far from its sender are the lanes that run; see fold.h */
     struct trace trace;
     struct trace_cause now_cause;
-    struct trace_cause *resource_cause; /* of each resource's becoming free */
     struct trace_cause last_cause;
 };
 
-/* How many resources there are: those of the simulated nodes, then the uplinks of the fabric, all
- * up, then all down. */
-size_t walk_resources(const struct walk *walk);
-
 /* Issue whatever the lane can issue now. */
 enum status walk_lane_run(struct walk *walk, size_t index);
+
+/* Take the slice through its stage as far as it gets now; begin its present stage. See flow.c. */
+enum status flow_advance(struct walk *walk, uint32_t index);
+enum status flow_stage(struct walk *walk, uint32_t index);
+/* A flow to fill, and back. UINT32_MAX: out of memory. */
+uint32_t flow_take(struct walk *walk);
+void flow_give(struct walk *walk, uint32_t index);
+
+#define WAKE_STAGE 15u
+static inline uint64_t event_key(uint32_t stage, uint32_t hop, uint64_t order)
+{
+    return (uint64_t)stage << 59 | (uint64_t)hop << 53 | order;
+}
+enum status walk_push(struct walk *walk, int64_t time_ps, struct event event);
 
 /* Handle an event whose time has come. */
 enum status walk_event(struct walk *walk, const struct event *event);

@@ -42,6 +42,8 @@ struct scenario {
     enum scenario_report report;
     enum collective collective;
     enum accounting accounting;
+    enum walk_kind walk; /* how the engine goes through it; not in the file */
+    bool stats;          /* likewise: say how it did */
     uint32_t root_rank;
     struct machine machine;
     const struct mechanism *mechanisms[SCENARIO_MAX_MECHANISMS];

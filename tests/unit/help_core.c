@@ -52,12 +52,16 @@ int core_nearest(const struct machine *machine, const char *from, enum device_ki
     return machine_nearest(machine, (size_t)machine_find_device(machine, from), kind, 0);
 }
 
-static void add_link(struct machine *machine, const char *other, double rate_Bps,
-                     const struct core_spec *spec)
+/* Of device `other` with a number to switch `sw` with a number. */
+static void add_link(struct machine *machine, uint32_t sw, const char *other, uint32_t number,
+                     double rate_Bps, const struct core_spec *spec)
 {
     struct error error;
     size_t index;
-    assert_ok(core_link(machine, "sw0", other, &index, &error), &error);
+    char ends[2][MACHINE_NAME_LENGTH];
+    snprintf(ends[0], sizeof ends[0], "sw%u", sw);
+    snprintf(ends[1], sizeof ends[1], "%s%u", other, number);
+    assert_ok(core_link(machine, ends[0], ends[1], &index, &error), &error);
     struct params *params = &machine->node.links[index].params;
     set(params, PARAM_PCIE_RATE, rate_Bps > 0 ? rate_Bps : spec->pcie_Bps);
     set(params, PARAM_PCIE_LATENCY, spec->link_s);
@@ -94,21 +98,28 @@ void core_machine(const struct core_spec *spec, struct machine *ret_machine)
     struct params *cpu = add_device(m, "cpu0", DEVICE_CPU);
     if (spec->dram_Bps > 0)
         set(cpu, PARAM_CPU_DRAM_RATE, spec->dram_Bps);
-    set(add_device(m, "sw0", DEVICE_PCIE_SWITCH), PARAM_PCIE_SWITCH_LATENCY, spec->switch_s);
+    const uint32_t trees = spec->own_nics ? gpus : 1;
+    for (uint32_t t = 0; t < trees; t++) {
+        snprintf(name, sizeof name, "sw%u", t);
+        set(add_device(m, name, DEVICE_PCIE_SWITCH), PARAM_PCIE_SWITCH_LATENCY, spec->switch_s);
+    }
     for (uint32_t g = 0; g < gpus; g++) {
         snprintf(name, sizeof name, "gpu%u", g);
         add_device(m, name, DEVICE_GPU);
     }
-    struct params *nic = add_device(m, "nic0", DEVICE_NIC);
-    set(nic, PARAM_NIC_RATE, spec->nic_Bps);
-    set(nic, PARAM_NIC_EFFICIENCY, 1);
-    set(nic, PARAM_NIC_LATENCY, spec->nic_s);
-    add_link(m, "cpu0", spec->cpu_link_Bps, spec);
-    for (uint32_t g = 0; g < gpus; g++) {
-        snprintf(name, sizeof name, "gpu%u", g);
-        add_link(m, name, spec->gpu_link_Bps, spec);
+    for (uint32_t t = 0; t < trees; t++) {
+        snprintf(name, sizeof name, "nic%u", t);
+        struct params *nic = add_device(m, name, DEVICE_NIC);
+        set(nic, PARAM_NIC_RATE, spec->nic_Bps);
+        set(nic, PARAM_NIC_EFFICIENCY, 1);
+        set(nic, PARAM_NIC_LATENCY, spec->nic_s);
     }
-    add_link(m, "nic0", spec->nic_link_Bps, spec);
+    for (uint32_t t = 0; t < trees; t++)
+        add_link(m, t, "cpu", 0, spec->cpu_link_Bps, spec);
+    for (uint32_t g = 0; g < gpus; g++)
+        add_link(m, g % trees, "gpu", g, spec->gpu_link_Bps, spec);
+    for (uint32_t t = 0; t < trees; t++)
+        add_link(m, t, "nic", t, spec->nic_link_Bps, spec);
     assert_ok(machine_finish(m, &error), &error);
 }
 

@@ -14,6 +14,7 @@
  * whatever the size, at the whole rate, and is set up for nothing. */
 struct core_spec {
     uint32_t nodes, gpus;
+    bool own_nics;   /* each GPU gpuN has a switch swN and a NIC nicN of its own */
     double pcie_Bps; /* of every link without a rate of its own */
     double cpu_link_Bps, gpu_link_Bps, nic_link_Bps;
     double nic_Bps;

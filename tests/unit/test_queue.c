@@ -1,4 +1,4 @@
-/* test_queue.c: events leave by (time, key, rank), however they came. */
+/* test_queue.c: events leave by (time, key, rank, sequence), however they came. */
 #include "sim/core/queue.h"
 
 #include <setjmp.h>
@@ -17,9 +17,11 @@ static int by_order(const void *a, const void *b)
     const struct event *x = a, *y = b;
     if (x->time_ps != y->time_ps)
         return x->time_ps < y->time_ps ? -1 : 1;
-    if (x->key != y->key)
+    if (x->key >> QUEUE_SEQUENCE_BITS != y->key >> QUEUE_SEQUENCE_BITS)
         return x->key < y->key ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->key < y->key ? -1 : x->key > y->key;
 }
 
 static struct event at(int64_t time_ps, uint64_t key, uint32_t what)
@@ -56,6 +58,23 @@ static void empty_queue(void **state)
     queue_free(&queue); /* twice does no harm */
 }
 
+/* Times from a small range, so that ties abound; keys are a shuffle and thus all different. */
+static struct event *random_events(uint64_t *random, size_t count)
+{
+    struct event *events = malloc((count + 1) * sizeof *events);
+    for (size_t i = 0; i < count; i++) {
+        events[i] = (struct event){.time_ps = (int64_t)core_random_below(random, 1 + count / 4),
+                                   .key = (uint64_t)(i * 7919) << QUEUE_SEQUENCE_BITS};
+        size_t j = core_random_below(random, i + 1);
+        struct event swap = events[i];
+        events[i] = events[j];
+        events[j] = swap;
+    }
+    for (size_t i = 0; i < count; i++)
+        events[i].what = (uint32_t)(events[i].key >> QUEUE_SEQUENCE_BITS) ^ 0x5A5A;
+    return events;
+}
+
 static void extremes_are_ordered(void **state)
 {
     (void)state;
@@ -63,10 +82,8 @@ static void extremes_are_ordered(void **state)
     queue_init(&queue);
     push(&queue, at(INT64_MAX, 0, 1));
     push(&queue, at(0, UINT64_MAX, 2));
-    push(&queue, at(-1, 3, 3));
     push(&queue, at(0, 0, 4));
     push(&queue, at(0, (uint64_t)1 << 63, 5));
-    pop_is(&queue, at(-1, 3, 3));
     pop_is(&queue, at(0, 0, 4));
     pop_is(&queue, at(0, (uint64_t)1 << 63, 5));
     pop_is(&queue, at(0, UINT64_MAX, 2));
@@ -74,21 +91,54 @@ static void extremes_are_ordered(void **state)
     queue_free(&queue);
 }
 
-/* Times from a small range, so that ties abound; keys are a shuffle and thus all different. */
-static struct event *random_events(uint64_t *random, size_t count)
+/* The sequence of one rank goes round: 0xfffe, 0xffff, 0, 1. Between ranks it says nothing. */
+static void the_sequence_goes_round(void **state)
 {
-    struct event *events = malloc((count + 1) * sizeof *events);
-    for (size_t i = 0; i < count; i++) {
-        events[i] = (struct event){.time_ps = (int64_t)core_random_below(random, 1 + count / 4),
-                                   .key = i * 7919};
-        size_t j = core_random_below(random, i + 1);
-        struct event swap = events[i];
-        events[i] = events[j];
-        events[j] = swap;
+    (void)state;
+    struct queue queue;
+    queue_init(&queue);
+    const uint64_t key = 5u << QUEUE_SEQUENCE_BITS;
+    static const uint64_t order[] = {1, 0xffff, 0, 0xfffe};
+    for (uint32_t i = 0; i < 8; i++)
+        push(&queue,
+             (struct event){.time_ps = 9, .key = key | order[i / 2], .rank = 1 - i % 2, .what = i});
+    static const uint64_t leaves[] = {0xfffe, 0xffff, 0, 1};
+    for (uint32_t i = 0; i < 8; i++) {
+        struct event event;
+        assert_true(queue_pop(&queue, &event));
+        assert_int_equal(event.rank, i / 4);
+        assert_int_equal(event.key, key | leaves[i % 4]);
     }
-    for (size_t i = 0; i < count; i++)
-        events[i].what = (uint32_t)events[i].key ^ 0x5A5A;
-    return events;
+    queue_free(&queue);
+}
+
+/* All later by the same time, in the same order, and then new ones between them. */
+static void a_shift_keeps_the_order(void **state)
+{
+    (void)state;
+    uint64_t random = 11;
+    struct queue queue;
+    queue_init(&queue);
+    struct event *events = random_events(&random, 200), event;
+    for (size_t i = 0; i < 200; i++)
+        push(&queue, events[i]);
+    qsort(events, 200, sizeof *events, by_order);
+    for (size_t i = 0; i < 60; i++)
+        pop_is(&queue, events[i]);
+    const int64_t by_ps = ((int64_t)1 << 50) + 12345;
+    assert_true(queue_shift(&queue, by_ps));
+    for (size_t i = 60; i < 200; i++)
+        events[i].time_ps += by_ps;
+    struct event between = {.time_ps = events[130].time_ps, .key = UINT64_MAX, .what = 1};
+    push(&queue, between);
+    for (size_t i = 60; i < 200; i++) {
+        if (events[i - 1].time_ps == between.time_ps && events[i].time_ps > between.time_ps)
+            pop_is(&queue, between);
+        pop_is(&queue, events[i]);
+    }
+    assert_false(queue_pop(&queue, &event));
+    queue_free(&queue);
+    free(events);
 }
 
 static void random_order_comes_out_sorted(void **state)
@@ -118,11 +168,12 @@ static void mixed_pushes_and_pops(void **state)
     struct queue queue;
     struct event list[512];
     size_t count = 0;
+    int64_t now_ps = 0; /* nothing is pushed before it */
     queue_init(&queue);
     for (uint64_t turn = 0; turn < 20000; turn++) {
         if (count == 0 || (count < 512 && core_random_below(&random, 2))) {
-            struct event event = {.time_ps = (int64_t)core_random_below(&random, 16),
-                                  .key = core_random_below(&random, 4),
+            struct event event = {.time_ps = now_ps + (int64_t)core_random_below(&random, 16),
+                                  .key = core_random_below(&random, 4) << QUEUE_SEQUENCE_BITS,
                                   .rank = (uint32_t)turn,
                                   .what = (uint32_t)turn};
             list[count++] = event;
@@ -134,6 +185,7 @@ static void mixed_pushes_and_pops(void **state)
             if (by_order(&list[i], &list[first]) < 0)
                 first = i;
         pop_is(&queue, list[first]);
+        now_ps = list[first].time_ps;
         list[first] = list[--count];
     }
     queue_free(&queue);
@@ -151,13 +203,15 @@ static void ties_go_by_key_and_rank(void **state)
         struct event *events = random_events(&random, 100);
         for (size_t i = 0; i < 100; i++) {
             events[i].time_ps = 42;
-            events[i].rank = (uint32_t)(events[i].key / 7919);
-            events[i].key = events[i].rank / 10;
+            events[i].rank = (uint32_t)((events[i].key >> QUEUE_SEQUENCE_BITS) / 7919);
+            events[i].key = (uint64_t)(events[i].rank / 10) << QUEUE_SEQUENCE_BITS;
             push(&queue, events[i]);
         }
         for (uint32_t i = 0; i < 100; i++)
-            pop_is(&queue, (struct event){
-                               .time_ps = 42, .key = i / 10, .rank = i, .what = i * 7919 ^ 0x5A5A});
+            pop_is(&queue, (struct event){.time_ps = 42,
+                                          .key = (uint64_t)(i / 10) << QUEUE_SEQUENCE_BITS,
+                                          .rank = i,
+                                          .what = i * 7919 ^ 0x5A5A});
         queue_free(&queue);
         free(events);
     }
@@ -168,6 +222,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_queue),
         cmocka_unit_test(extremes_are_ordered),
+        cmocka_unit_test(the_sequence_goes_round),
+        cmocka_unit_test(a_shift_keeps_the_order),
         cmocka_unit_test(random_order_comes_out_sorted),
         cmocka_unit_test(mixed_pushes_and_pops),
         cmocka_unit_test(ties_go_by_key_and_rank),

@@ -1,0 +1,254 @@
+/* flow.c: one slice on its way: it takes the resources of its stages. See walk.h. */
+#include <stdlib.h>
+
+#include "sim/core/walk.h"
+
+uint32_t flow_take(struct walk *walk)
+{
+    if (walk->free_flow != UINT32_MAX) {
+        uint32_t index = walk->free_flow;
+        walk->free_flow = walk->flows[index].next_free;
+        return index;
+    }
+    if (walk->flow_count == walk->flow_capacity) {
+        uint32_t capacity = walk->flow_capacity ? 2 * walk->flow_capacity : 64;
+        struct flow *grown = realloc(walk->flows, capacity * sizeof *grown);
+        if (grown)
+            walk->flows = grown;
+        if (!grown) {
+            error_set(walk->error, STATUS_NOMEM, "out of memory");
+            return UINT32_MAX;
+        }
+        walk->flow_capacity = capacity;
+    }
+    return walk->flow_count++;
+}
+
+void flow_give(struct walk *walk, uint32_t index)
+{
+    walk->flows[index].live = false;
+    walk->flows[index].next_free = walk->free_flow;
+    walk->free_flow = index;
+}
+
+enum status walk_push(struct walk *walk, int64_t time_ps, struct event event)
+{
+    if (time_ps < 0 || time_ps > ENGINE_MAX_TIME_PS)
+        return error_set(walk->error, STATUS_FAILED, "the run takes more than 53 days");
+    event.time_ps = time_ps;
+    /* Equal nodes have their turn one after the other. What comes now, but before the others'
+     * turn, would find some nodes further on than others. */
+    if (time_ps == walk->now && walk->fold.kind && event.key <= walk->root_key)
+        walk->fold_broken = true;
+    if (!queue_push(&walk->queue, event))
+        return error_set(walk->error, STATUS_NOMEM, "out of memory");
+    return STATUS_OK;
+}
+
+static enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps)
+{
+    struct flow *flow = &walk->flows[index];
+    flow->event_ps = time_ps;
+    return walk_push(walk, time_ps,
+                     (struct event){.key = event_key(flow->stage, flow->hop, flow->order),
+                                    .rank = flow->lane,
+                                    .what = index});
+}
+
+/* ---- resources ------------------------------------------------------------------------------ */
+
+/* Uplinks of the fabric come after the nodes' resources. A flow inside one leaf passes none. */
+#define NOWHERE SIZE_MAX
+
+static size_t uplink_index(const struct walk *walk, const struct flow *flow,
+                           const struct timed_use *use)
+{
+    const uint32_t nodes[2] = {flow->transfer.from / walk->ports, flow->transfer.to / walk->ports};
+    const uint32_t nics[2] = {flow->timing->nic[0], flow->timing->nic[1]};
+    uint32_t uplink[2];
+    size_t down = use->resource - (size_t)walk->machine->node.uplinks;
+    if (!machine_uplinks(walk->machine, nodes, nics, flow->transfer.op->lane, uplink))
+        return NOWHERE;
+    return walk->first_uplink + down * ((walk->used_count - walk->first_uplink) / 2) + uplink[down];
+}
+
+static inline size_t resource_index(const struct walk *walk, const struct flow *flow,
+                                    const struct timed_use *use)
+{
+    if (use->end == END_FABRIC)
+        return uplink_index(walk, flow, use);
+    return (size_t)flow->base[use->end] + use->resource;
+}
+
+/* The owner's own copy of a resource without a queue: a lane's channel, or the requests between two
+ * devices. The other device is the NIC of a flow through the network, else the other rank's GPU.
+ * NULL: out of memory. */
+static struct private_use *private_use(struct walk *walk, const struct flow *flow,
+                                       const struct timed_use *use)
+{
+    const uint32_t ends[2] = {flow->transfer.from, flow->transfer.to};
+    uint32_t here = use->end == END_SRC ? 0 : 1, ports = walk->ports;
+    uint32_t rank = ends[here] == TRANSFER_SWITCH ? ends[1 - here] : ends[here];
+    uint32_t owner = 2u * walk->lanes[flow->lane].number + here; /* out and in are two channels */
+    if (walk->machine->node.resources[use->resource].kind == RESOURCE_PEER) {
+        bool inside = ends[0] / ports == ends[1] / ports;
+        owner = inside ? ends[1 - here] % ports : ports + flow->timing->nic[here];
+    }
+    return private_get(&walk->privates, walk->fold.kind ? rank % walk->ranks : rank,
+                       (uint32_t)use->resource, owner, walk->error);
+}
+
+/* Folded, all nodes ask a resource in the order in which node 0's is asked, unless two that come
+ * from different nodes ask because of one event: then the order depends on the nodes' numbers. */
+static void see(struct walk *walk, const struct flow *flow, const struct timed_use *use,
+                struct seen *seen)
+{
+    if (walk->turn == TURN_SWITCH)
+        return;
+    uint32_t apart =
+        use->end == END_SRC ? walk->turn : fold_add(&walk->fold, walk->turn, flow->apart);
+    if (seen->root == walk->root && seen->apart != apart)
+        walk->fold_broken = true;
+    seen->root = walk->root;
+    seen->apart = apart;
+}
+
+/* ---- stages --------------------------------------------------------------------------------- */
+
+/* Keep a resource busy from `start` on, and note what its becoming free would be caused by. */
+static inline void book(struct flow *flow, const struct timed_stage *stage, uint16_t at,
+                        int64_t start, struct private_use *own, struct used *used)
+{
+    const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
+    struct trace_cause cause = {
+        .record = flow->record, .exit = TRACE_USE, .use = (uint16_t)(stage->first_use + at)};
+    int64_t end = start + use->busy_ps;
+    used->busy_ps += use->busy_ps;
+    if (flow->slice == 0)
+        used->chunks += flow->transfer.count;
+    if (use->queues) {
+        used->free_ps = end;
+        used->cause = cause;
+    }
+    if (own) {
+        own->free_ps = end;
+        own->cause = cause;
+    }
+    if (end > flow->finish_ps) {
+        flow->finish_ps = end;
+        flow->finish = cause;
+    }
+    if (use->end == END_FABRIC)
+        flow->hops++;
+    /* The sender's own resources pace it; what is further on may queue up to the window. */
+    if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
+        flow->next_ps = end - use->offset_ps;
+        flow->next = cause;
+        flow->next.exit = TRACE_PERIOD;
+    }
+}
+
+static void flow_record(struct walk *walk, struct flow *flow, const struct trace_cause *cause,
+                        uint16_t waited)
+{
+    flow->record = trace_add(&walk->trace, (struct trace_record){.timing = flow->timing,
+                                                                 .cause = *cause,
+                                                                 .stage = (uint16_t)flow->stage,
+                                                                 .waited = waited});
+}
+
+/* The whole stage is booked: its end is an event. A thread that waits for the stage is busy until
+ * then, and so is its lane. `here` is the record that led to now, not to the last booking. */
+static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here)
+{
+    struct flow *flow = &walk->flows[index];
+    const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    if (stage->blocking) {
+        struct used *thread =
+            &walk->used[resource_index(walk, flow, &flow->timing->uses[stage->first_use])];
+        thread->busy_ps += flow->finish_ps - thread->free_ps;
+        thread->free_ps = flow->finish_ps;
+        thread->cause = flow->finish;
+        flow->next_ps = flow->finish_ps;
+        flow->next = flow->finish;
+    }
+    flow->finish.exit = TRACE_END;
+    flow->finish.hops = flow->hops;
+    enum status status = flow_event(walk, index,
+                                    flow->finish_ps + stage->pcie_latency_ps +
+                                        stage->wire_latency_ps + flow->hops * stage->hop_ps);
+    if (status || flow->stage > 0 || walk->job->accounting == ACCOUNTING_SERIAL)
+        return status;
+    if (flow->next_ps < walk->now) { /* it stood in a queue for longer than that */
+        flow->next_ps = walk->now;
+        flow->next =
+            (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = flow->next.use};
+    }
+    struct lane *lane = &walk->lanes[flow->lane];
+    lane->free_ps = flow->next_ps;
+    lane->cause = flow->next;
+    if (lane->free_ps > walk->now) /* a wake will do it, if there is anything to issue */
+        return walk_lane_run(walk, flow->lane);
+    const struct trace_cause before = walk->now_cause;
+    walk->now_cause = lane->cause;
+    status = walk_lane_run(walk, flow->lane);
+    walk->now_cause = before;
+    return status;
+}
+
+/* Take the slice through its stage, resource by resource, as far as it gets now. Where it must
+ * wait, it stands in the queue of that resource and asks for the next one only when it gets
+ * there, so that nobody waits for a resource that is idle. A thread that waits for the stage must
+ * know its end at once: then all is booked ahead. */
+enum status flow_advance(struct walk *walk, uint32_t index)
+{
+    struct flow *flow = &walk->flows[index];
+    const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    int64_t head = walk->now - (flow->hop == 0 ? stage->ahead_ps : 0);
+    uint32_t here = flow->record;
+    while (flow->hop < stage->use_count) {
+        here = flow->record;
+        uint16_t at = flow->hop++;
+        const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
+        size_t resource = resource_index(walk, flow, use);
+        if (resource == NOWHERE)
+            continue;
+        struct used *used = &walk->used[resource];
+        int64_t start = head;
+        struct private_use *own = NULL;
+        if (!use->queues && use->busy_ps > 0) {
+            own = private_use(walk, flow, use);
+            if (!own)
+                return STATUS_NOMEM;
+        }
+        if (walk->fold.kind && (own || use->queues))
+            see(walk, flow, use, own ? &own->seen : &walk->seen[resource]);
+        int64_t free_ps = own ? own->free_ps : use->queues ? used->free_ps : 0;
+        if (free_ps > start) {
+            start = free_ps;
+            if (walk->trace.on)
+                flow_record(walk, flow, own ? &own->cause : &used->cause,
+                            (uint16_t)(stage->first_use + at));
+        }
+        book(flow, stage, at, start, own, used);
+        head = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
+        if (head > walk->now && flow->hop < stage->use_count && !stage->blocking)
+            return flow_event(walk, index, head);
+    }
+    return stage_booked(walk, index, here);
+}
+
+enum status flow_stage(struct walk *walk, uint32_t index)
+{
+    struct flow *flow = &walk->flows[index];
+    flow->hop = 0;
+    flow->hops = 0;
+    flow->finish_ps = flow->next_ps = walk->now;
+    if (walk->trace.on)
+        flow_record(walk, flow, &walk->now_cause, TRACE_NO_USE);
+    flow->finish = flow->next = (struct trace_cause){
+        .record = flow->record, .use = flow->timing->stages[flow->stage].first_use};
+    flow->next.exit = TRACE_BEGUN;
+    walk->ledger->events++;
+    return flow_advance(walk, index);
+}
