@@ -146,12 +146,13 @@ void cli_stats(const struct engine_job *job, const struct ledger *ledger)
 {
     const struct machine *machine = job->routes->machine;
     fprintf(stderr,
-            "# %s, %s, %.0f B, %s: %llu transfers in %llu slices; %u of %u nodes simulated, "
-            "%llu events\n",
+            "# %s, %s, %.0f B, %s: %llu transfers in %llu slices (%llu skipped); %u of %u nodes "
+            "simulated, %llu stages\n",
             job->plan->name, job->routes->mechanism->name, job->size_B,
             accounting_name(job->accounting), (unsigned long long)ledger->transfers,
-            (unsigned long long)ledger->slices, machine->node_count / ledger->nodes_alike,
-            machine->node_count, (unsigned long long)ledger->events);
+            (unsigned long long)ledger->slices, (unsigned long long)ledger->skipped,
+            machine->node_count / ledger->nodes_alike, machine->node_count,
+            (unsigned long long)ledger->events);
 }
 
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,

@@ -47,6 +47,7 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job,
     walk->nodes = walk->ranks / walk->ports;
     walk->free_flow = UINT32_MAX;
     queue_init(&walk->queue);
+    steady_init(&walk->steady, job->walk == WALK_AUTO);
     enum status status = mailroom_init(&walk->mailroom, walk->plan, &walk->fold, error);
     if (!status)
         status = privates_init(&walk->privates, walk->ranks, error);
@@ -85,6 +86,7 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job,
 static void walk_free(struct walk *walk)
 {
     queue_free(&walk->queue);
+    steady_free(&walk->steady);
     mailroom_free(&walk->mailroom);
     privates_free(&walk->privates);
     for (size_t i = 0; i < walk->timing_count; i++)
@@ -111,6 +113,9 @@ static enum status run_events(struct walk *walk)
     while (!walk->fold_broken && queue_pop(&walk->queue, &event)) {
         assert(event.time_ps >= walk->now);
         enum status status = walk_event(walk, &event);
+        walk->steady.events++;
+        if (!status && walk->steady.due)
+            status = steady_look(walk);
         if (status)
             return status;
     }
@@ -133,16 +138,18 @@ static void add_used(const struct used *used, struct ledger_resource *resource, 
         resource->busy_most_ps = used->busy_ps;
 }
 
-static void close_ledger(struct walk *walk)
+static enum status close_ledger(struct walk *walk)
 {
     struct ledger *ledger = walk->ledger;
-    trace_walk_back(&walk->trace, walk->last_cause, ledger);
+    if (!trace_walk_back(&walk->trace, walk->last_cause, ledger))
+        return error_set(walk->error, STATUS_NOMEM, "out of memory");
     double chunk_B = walk->job->size_B / walk->plan->chunks;
     const int64_t alike = walk->fold.kind ? walk->fold.units : 1;
     int64_t setup_ps = 0;
     ledger->nodes_alike = (uint32_t)alike;
     ledger->transfers *= (uint64_t)alike;
     ledger->slices *= (uint64_t)alike;
+    ledger->skipped *= (uint64_t)alike;
     for (size_t r = 0; r < ledger->resource_count; r++) {
         struct ledger_resource *resource = &ledger->resources[r];
         uint64_t chunks = 0;
@@ -188,6 +195,7 @@ static void close_ledger(struct walk *walk)
     /* Buffers are registered side by side, before the first transfer. */
     ledger->total_ps += setup_ps;
     ledger->critical[ledger->resource_count + CATEGORY_SETUP] += setup_ps;
+    return STATUS_OK;
 }
 
 static enum status run_once(const struct engine_job *job, const struct fold *fold,
@@ -202,7 +210,7 @@ static enum status run_once(const struct engine_job *job, const struct fold *fol
     if (!status)
         status = run_events(&walk);
     if (!status)
-        close_ledger(&walk);
+        status = close_ledger(&walk);
     *ret_broken = walk.fold_broken;
     walk_free(&walk);
     if (status || *ret_broken)

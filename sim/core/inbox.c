@@ -349,6 +349,8 @@ static int arrive_at_switch(struct mailroom *mailroom, uint32_t box, struct rece
     }
     const uint32_t before = receive->arrived;
     receive->missing[slice]--;
+    if (slice >= receive->top)
+        receive->top = slice + 1;
     while (receive->arrived < receive->slices && receive->missing[receive->arrived] == 0)
         receive->arrived++;
     return receive->arrived > before;
@@ -379,10 +381,9 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
     return 1;
 }
 
-/* How many slices of `receive` must be here before slice `slice` of `transfer` can be read: those
- * up to the end of the slice, by position in the message. */
-static uint64_t slices_needed(const struct receive *receive, const struct transfer *transfer,
-                              uint32_t slice, uint32_t slices)
+/* Those up to the end of the slice, by position in the message. */
+uint64_t mailroom_needed(const struct receive *receive, const struct transfer *transfer,
+                         uint32_t slice, uint32_t slices)
 {
     /* Positions in units of 1/slices of a chunk. */
     uint64_t end = (uint64_t)transfer->chunk * slices + (uint64_t)transfer->count * (slice + 1u);
@@ -408,7 +409,7 @@ int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_c
     for (size_t i = 0; i < inbox->count; i++) {
         const struct receive *receive = &inbox->receives[i];
         if (receive->step < cursor->step &&
-            receive->arrived < slices_needed(receive, transfer, slice, slices))
+            receive->arrived < mailroom_needed(receive, transfer, slice, slices))
             return 0;
     }
     return 1;

@@ -18,6 +18,7 @@ struct receive {
     uint32_t slices, arrived; /* slices 0 .. arrived-1 are here; slices 0: none seen yet */
     uint32_t senders;         /* of the switch: all must send a slice before it has arrived */
     uint32_t *missing;        /* of the switch: senders still to come, by slice */
+    uint32_t top;             /* of the switch: nobody has sent this slice or a later one */
     bool expected;            /* the plan has been looked through to here */
 };
 
@@ -60,6 +61,10 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
 int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
                    const struct transfer *transfer, uint32_t slice, uint32_t slices,
                    struct error *error);
+
+/* How many slices of `receive` must be here before slice `slice` of `transfer` can be read. */
+uint64_t mailroom_needed(const struct receive *receive, const struct transfer *transfer,
+                         uint32_t slice, uint32_t slices);
 
 /* A receive: take the next message of `from` to `rank` in `lane`. 1 taken, 0 not complete yet, -1
  * error. */

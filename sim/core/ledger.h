@@ -31,7 +31,8 @@ struct ledger_resource {
 struct ledger {
     int64_t total_ps;
     uint64_t transfers, slices; /* of all ranks */
-    uint64_t events;            /* simulated */
+    uint64_t skipped;           /* slices that repeated others, of those; see steady.h */
+    uint64_t events;            /* stages of slices, on the simulated nodes */
     uint32_t nodes_alike;       /* nodes that each simulated node stands for; see fold.h */
     double crossing_bytes;      /* payload bytes times PCIe crossings, all ranks */
     double wire_bytes;          /* payload bytes times wire passes, all ranks */

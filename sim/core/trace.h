@@ -15,7 +15,7 @@
 
 #define TRACE_NONE        UINT32_MAX /* nothing: the start of the run */
 #define TRACE_NO_USE      UINT16_MAX
-#define TRACE_MAX_RECORDS (4u << 20)
+#define TRACE_MAX_RECORDS (1u << 20)
 
 enum trace_exit {
     TRACE_END,    /* the end of the stage */
@@ -39,8 +39,17 @@ struct trace_record {
     uint16_t waited; /* the use that was waited for, in the timing's uses; TRACE_NO_USE: none */
 };
 
+/* Records `from` - `period` .. `from` - 1 stand for as many more that follow them, `times` over:
+ * what was caused by the newest of them, or is counted from there back, means the last repeat. */
+struct trace_repeat {
+    uint32_t from, period;
+    uint64_t times;
+};
+
 struct trace {
     bool on; /* goes off when there are too many records */
+    struct trace_repeat *repeats;
+    size_t repeat_count;
     struct trace_record *records;
     uint32_t count, capacity;
 };
@@ -50,7 +59,10 @@ void trace_free(struct trace *trace);
 /* Note a stage. Returns its number, TRACE_NONE when tracing is off (or went off). */
 uint32_t trace_add(struct trace *trace, struct trace_record record);
 
-/* Fill ledger->critical from what ends the run. */
-void trace_walk_back(const struct trace *trace, struct trace_cause last, struct ledger *ledger);
+/* The newest `period` records happen `times` more; see steady.h. False: out of memory. */
+bool trace_skip(struct trace *trace, uint32_t period, uint64_t times);
+
+/* Fill ledger->critical from what ends the run. False: out of memory. */
+bool trace_walk_back(const struct trace *trace, struct trace_cause last, struct ledger *ledger);
 
 #endif

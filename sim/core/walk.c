@@ -36,6 +36,9 @@ static const struct timing *timing_get(struct walk *walk, size_t slot, double sl
         return NULL;
     }
     walk->timings[walk->timing_count++] = timing;
+    for (size_t i = 0; i < timing->stage_count; i++)
+        if (timing->stages[i].ahead_ps > walk->ahead_ps)
+            walk->ahead_ps = timing->stages[i].ahead_ps;
     return timing;
 }
 
@@ -160,6 +163,8 @@ static enum status lane_issue(struct walk *walk, size_t index)
     walk->ledger->slices++;
     if (++lane->slice == lane->slices)
         lane->loaded = false;
+    if (!walk->steady.off)
+        steady_issued(walk, (uint32_t)index);
     return flow_stage(walk, at);
 }
 

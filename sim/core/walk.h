@@ -13,6 +13,7 @@
 #include "sim/core/inbox.h"
 #include "sim/core/private.h"
 #include "sim/core/queue.h"
+#include "sim/core/steady.h"
 #include "sim/core/trace.h"
 
 #define TURN_SWITCH UINT32_MAX /* those of the switch, after all nodes had their turn */
@@ -95,6 +96,8 @@ struct walk {
     uint64_t root;     /* kinds of events so far; see fold.h */
     uint64_t root_key; /* of the one that is being handled */
     uint32_t turn;     /* folded: how far from its sender are the lanes that run; see fold.h */
+    int64_t ahead_ps;  /* at most so far in the past may a stage begin */
+    struct steady steady;
     struct trace trace;
     struct trace_cause now_cause;
     struct trace_cause last_cause;
