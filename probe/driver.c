@@ -12,19 +12,26 @@
 
 /* ---- one line -------------------------------------------------------------------------------- */
 
+static const char *reason_of(const struct driver *driver, const char *what)
+{
+    for (size_t i = 0; i < driver->reason_count; i++)
+        if (strcmp(driver->reasons[i].what, what) == 0)
+            return driver->reasons[i].why.text;
+    return NULL;
+}
+
 static void add_reason(struct driver *driver, const char *what, const char *words)
 {
-    if (driver->reason_count == DRIVER_REASONS || *driver_why(driver, what))
+    if (driver->reason_count == DRIVER_REASONS || reason_of(driver, what))
         return;
     snprintf(driver->reasons[driver->reason_count].what,
              sizeof driver->reasons[driver->reason_count].what, "%.11s", what);
     why_set(&driver->reasons[driver->reason_count++].why, "%s", words);
 }
 
+/* index is less than DRIVER_GPUS. */
 static struct driver_gpu *gpu_at(struct driver *driver, int index)
 {
-    if (index < 0 || index >= DRIVER_GPUS)
-        return NULL;
     while (driver->gpu_count <= (size_t)index)
         driver->gpus[driver->gpu_count++] = (struct driver_gpu){.memory_B = -1,
                                                                 .bar1_B = -1,
@@ -89,38 +96,48 @@ static void add_link(struct driver_gpu *gpu, const char *to)
     gpu->links[gpu->link_count++].count = 1;
 }
 
+/* The next word of a line; what follows it is at the returned place. */
+static const char *next_word(const char *at, char word[32])
+{
+    at += strspn(at, " ");
+    size_t length = strcspn(at, " ");
+    snprintf(word, 32, "%.*s", (int)(length < 31 ? length : 31), at);
+    at += length;
+    return at + strspn(at, " ");
+}
+
+/* A GPU's number; -1 when the word is none. */
+static int gpu_number(const char *word)
+{
+    char *end;
+    long value = strtol(word, &end, 10);
+    return end != word && !*end && value >= 0 && value < DRIVER_GPUS ? (int)value : -1;
+}
+
 static void parse_line(struct driver *driver, const char *line)
 {
-    char word[32] = "", key[32] = "";
-    int i = -1, j = -1, used = 0;
-    if (sscanf(line, "gpu %4d %31s %n", &i, key, &used) == 2 && used > 0) {
-        struct driver_gpu *gpu = gpu_at(driver, i);
-        if (gpu)
-            set_gpu(gpu, key, line + used);
-    } else if (sscanf(line, "nvlink %4d %31s", &i, key) == 2) {
-        struct driver_gpu *gpu = gpu_at(driver, i);
-        if (gpu)
-            add_link(gpu, key);
-    } else if (sscanf(line, "%31s %4d %4d %n", word, &i, &j, &used) == 3 && used > 0) {
-        if (i < 0 || j < 0 || i >= DRIVER_GPUS || j >= DRIVER_GPUS)
-            return;
-        if (strcmp(word, "p2p") == 0)
-            snprintf(driver->p2p[i][j], sizeof driver->p2p[i][j], "%.23s", line + used);
-        else if (strcmp(word, "peer") == 0)
-            driver->peer[i][j] = (signed char)yes_no(line + used);
-    } else if (sscanf(line, "why %31s %n", key, &used) == 1 && used > 0) {
-        add_reason(driver, key, line + used);
-    } else if (sscanf(line, "%31s %n", word, &used) == 1 && used > 0) {
-        const char *value = line + used;
-        if (strcmp(word, "driver_version") == 0)
-            snprintf(driver->version, sizeof driver->version, "%.31s", value);
-        else if (strcmp(word, "cuda_version") == 0)
-            driver->cuda_version = (int)strtol(value, NULL, 10);
-        else if (strcmp(word, "nvlinks") == 0)
-            driver->nvlinks_known = strcmp(value, "known") == 0;
-        else if (strcmp(word, "verbs_dmabuf") == 0)
-            driver->verbs_dmabuf = yes_no(value);
-    }
+    char word[32], first[32], second[32];
+    const char *after_word = next_word(line, word), *after_first = next_word(after_word, first),
+               *after_second = next_word(after_first, second);
+    int i = gpu_number(first), j = gpu_number(second);
+    if (strcmp(word, "gpu") == 0 && i >= 0)
+        set_gpu(gpu_at(driver, i), second, after_second);
+    else if (strcmp(word, "nvlink") == 0 && i >= 0)
+        add_link(gpu_at(driver, i), second);
+    else if (strcmp(word, "p2p") == 0 && i >= 0 && j >= 0)
+        snprintf(driver->p2p[i][j], sizeof driver->p2p[i][j], "%.23s", after_second);
+    else if (strcmp(word, "peer") == 0 && i >= 0 && j >= 0)
+        driver->peer[i][j] = (signed char)yes_no(after_second);
+    else if (strcmp(word, "why") == 0)
+        add_reason(driver, first, after_first);
+    else if (strcmp(word, "driver_version") == 0)
+        snprintf(driver->version, sizeof driver->version, "%.31s", after_word);
+    else if (strcmp(word, "cuda_version") == 0)
+        driver->cuda_version = (int)strtol(after_word, NULL, 10);
+    else if (strcmp(word, "nvlinks") == 0)
+        driver->nvlinks_known = strcmp(after_word, "known") == 0;
+    else if (strcmp(word, "verbs_dmabuf") == 0)
+        driver->verbs_dmabuf = yes_no(after_word);
 }
 
 void driver_parse(const char *text, struct driver *ret_driver)
@@ -161,10 +178,10 @@ void driver_free(struct driver *driver)
 
 const char *driver_why(const struct driver *driver, const char *what)
 {
-    for (size_t i = 0; i < driver->reason_count; i++)
-        if (strcmp(driver->reasons[i].what, what) == 0)
-            return driver->reasons[i].why.text;
-    return "";
+    const char *reason = reason_of(driver, what);
+    if (!reason && strcmp(what, "cuda") != 0 && strcmp(what, "verbs") != 0)
+        reason = reason_of(driver, "nvml"); /* who asks the rest */
+    return reason ? reason : "the driver did not say";
 }
 
 int driver_find(const struct driver *driver, const char *busid)

@@ -63,7 +63,7 @@ void driver_free(struct driver *driver);
 /* The lines above into *driver; lines that it does not know are skipped. */
 void driver_parse(const char *text, struct driver *ret_driver);
 
-/* Why something is missing; "" when nothing was said. */
+/* Why something of nvml, cuda, verbs, gpu, nvlink or p2p is missing. */
 const char *driver_why(const struct driver *driver, const char *what);
 
 int driver_find(const struct driver *driver, const char *busid); /* -1: none */

@@ -83,8 +83,7 @@ struct finding facts_dmabuf(const struct facts *facts)
     if (kernel == 0)
         return finding(UNKNOWN, "dma-buf: kernel version: %s", facts->host.kernel_why.text);
     if (gpus == UNKNOWN)
-        return finding(UNKNOWN, "dma-buf: CUDA attribute 124: %s",
-                       *driver_why(driver, "cuda") ? driver_why(driver, "cuda") : "not told");
+        return finding(UNKNOWN, "dma-buf: CUDA attribute 124: %s", driver_why(driver, "cuda"));
     if (driver->verbs_dmabuf == UNKNOWN)
         return finding(UNKNOWN, "dma-buf: verbs library: %s", driver_why(driver, "verbs"));
     return finding(YES, "dma-buf: kernel %.40s, CUDA attribute 124 and libibverbs have it",
@@ -105,9 +104,7 @@ struct finding facts_peer_access(const struct facts *facts, size_t gpu, size_t o
     int i = driver_find(driver, facts->pci.devices[gpu].busid),
         j = driver_find(driver, facts->pci.devices[other].busid);
     if (i < 0 || j < 0)
-        return finding(UNKNOWN, "%s",
-                       *driver_why(driver, "nvml") ? driver_why(driver, "nvml")
-                                                   : "the driver does not name this GPU");
+        return finding(UNKNOWN, "%s", driver_why(driver, "gpu"));
     if (driver->p2p[i][j][0])
         return finding(strcmp(driver->p2p[i][j], "ok") == 0, "NVML, P2P status: %s",
                        driver->p2p[i][j]);
@@ -148,9 +145,7 @@ struct finding facts_nvlink(const struct facts *facts, size_t gpu, size_t other)
     if (up > 0 && down > 0)
         return finding(YES, "%d NVLinks to switches", up < down ? up : down);
     if (!facts->driver.nvlinks_known)
-        return finding(UNKNOWN, "%s",
-                       *driver_why(&facts->driver, "nvlink") ? driver_why(&facts->driver, "nvlink")
-                                                             : driver_why(&facts->driver, "nvml"));
+        return finding(UNKNOWN, "%s", driver_why(&facts->driver, "nvlink"));
     return finding(NO, "no NVLink between them");
 }
 

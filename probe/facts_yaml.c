@@ -207,7 +207,7 @@ static void write_gpu(const struct yaml *yaml, size_t at)
     write_bytes(yaml, "bar1", facts_bar1_B(facts, at));
     write_bytes(yaml, "bar1_used", facts_bar1_used_B(facts, at));
     fprintf(yaml->to, ", gdr: %s}", yes_no(told ? told->gdr : UNKNOWN));
-    reason(yaml, told ? "" : driver_why(&facts->driver, "nvml"));
+    reason(yaml, told ? "" : driver_why(&facts->driver, "gpu"));
 }
 
 static void write_gpus(const struct yaml *yaml)
@@ -250,8 +250,7 @@ static void write_nvlinks(const struct yaml *yaml)
     size_t written = 0;
     if (!driver->nvlinks_known) {
         fprintf(yaml->to, "%snvlinks: unknown", yaml->prefix);
-        reason(yaml, *driver_why(driver, "nvlink") ? driver_why(driver, "nvlink")
-                                                   : driver_why(driver, "nvml"));
+        reason(yaml, driver_why(driver, "nvlink"));
         return;
     }
     fputs(yaml->prefix, yaml->to);

@@ -36,11 +36,12 @@ bool options_read(int argc, char **argv, const char *allowed, const char *help,
                                         {"lib-dir", required_argument, NULL, LIB_DIR},
                                         {"output", required_argument, NULL, 'o'},
                                         {"yaml", no_argument, NULL, YAML},
+                                        {"quiet", no_argument, NULL, 'q'},
                                         {"help", no_argument, NULL, 'h'},
                                         {0}};
     struct why why = {""};
     *ret_options = (struct options){.timeout_s = 20};
-    for (int option; (option = getopt_long(argc, argv, "r:t:o:h", all, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "r:t:o:qh", all, NULL)) != -1;) {
         if (option == 'h') {
             fputs(help, stdout);
             *ret_code = EXIT_FINE;
@@ -48,8 +49,10 @@ bool options_read(int argc, char **argv, const char *allowed, const char *help,
         }
         if (option == '?')
             return bad(argv[0], ret_code);
-        if ((option == 'o' && !strchr(allowed, 'o')) || (option == YAML && !strchr(allowed, 'y'))) {
-            fprintf(stderr, "%s: no option %s here\n", argv[0], option == 'o' ? "-o" : "--yaml");
+        const char *name = option == 'o' ? "-o" : option == 'q' ? "-q" : "--yaml";
+        if ((option == 'o' || option == 'q' || option == YAML) &&
+            !strchr(allowed, option == YAML ? 'y' : option)) {
+            fprintf(stderr, "%s: no option %s here\n", argv[0], name);
             return bad(argv[0], ret_code);
         }
         if (option == 't' && !read_timeout(optarg, &ret_options->timeout_s)) {
@@ -60,6 +63,8 @@ bool options_read(int argc, char **argv, const char *allowed, const char *help,
             ret_options->sysroot = optarg;
         else if (option == 'o')
             ret_options->output = strcmp(optarg, "-") == 0 ? NULL : optarg;
+        else if (option == 'q')
+            ret_options->quiet = true;
         else if (option == YAML)
             ret_options->yaml = true;
         else if (option == LIB_DIR)

@@ -12,6 +12,7 @@ struct options {
     double timeout_s;    /* of each question to a driver */
     const char *operand; /* NULL: none was given */
     bool yaml;           /* --yaml */
+    bool quiet;          /* -q */
 };
 
 #define OPTIONS_HELP                                                                               \
@@ -21,7 +22,7 @@ struct options {
     "  -h, --help           this text\n"
 
 /* Reads argv; `allowed` holds the letters of further options that the command takes: o (-o FILE),
- * y (--yaml), 1 (one operand). True to go on; else *ret_code is the exit code. */
+ * y (--yaml), q (--quiet), 1 (one operand). True to go on; else *ret_code is the exit code. */
 bool options_read(int argc, char **argv, const char *allowed, const char *help,
                   struct options *ret_options, struct sys *ret_sys, int *ret_code);
 

@@ -118,13 +118,14 @@ static void read_bars(const struct sys *sys, struct pci_device *device)
     free(text);
 }
 
-/* What the last name of a link is: the driver, or the number of the IOMMU group. */
+/* What the last name of a link is: the driver, or the number of the IOMMU group. Where it leads
+ * need not be in a captured tree. */
 static bool link_name(const struct sys *sys, const struct pci_device *device, const char *name,
                       char *buffer, size_t size)
 {
     char path[SYS_PATH], real[SYS_PATH];
     file_of(device, name, path);
-    if (!sys_exists(sys, path) || !sys_real(sys, path, real, NULL))
+    if (!sys_real(sys, path, real, NULL) || strcmp(strrchr(real, '/') + 1, name) == 0)
         return false;
     snprintf(buffer, size, "%s", strrchr(real, '/') + 1);
     return true;
@@ -279,6 +280,16 @@ static double lower(double a, double b)
     return !(a > 0) || (b > 0 && b < a) ? b : a;
 }
 
+enum port_kind pci_port(const struct pci *pci, size_t bridge)
+{
+    const struct pci_device *device = &pci->devices[bridge];
+    if (device->config.port != PORT_UNKNOWN)
+        return device->config.port;
+    if (device->parent < 0)
+        return PORT_ROOT;
+    return pci_port(pci, (size_t)device->parent) == PORT_UP ? PORT_DOWN : PORT_UP;
+}
+
 struct pci_link pci_link_above(const struct pci *pci, size_t at)
 {
     const struct pci_device *device = &pci->devices[at];
@@ -286,10 +297,11 @@ struct pci_link pci_link_above(const struct pci *pci, size_t at)
                             .max_GTps = pci_speed_GTps(device->max_speed),
                             .width = device->width,
                             .max_width = device->max_width,
-                            .port = device->parent};
-    if (device->parent < 0)
+                            .outside = device->kind != PCI_BRIDGE};
+    if (device->parent < 0 || pci_port(pci, (size_t)device->parent) == PORT_UP)
         return link;
     const struct pci_device *port = &pci->devices[device->parent];
+    link.outside = true;
     link.GTps = link.GTps > 0 ? link.GTps : pci_speed_GTps(port->speed);
     link.width = link.width ? link.width : port->width;
     link.max_GTps = lower(link.max_GTps, pci_speed_GTps(port->max_speed));
@@ -343,6 +355,13 @@ const char *pci_distance_name(enum pci_distance distance)
 {
     static const char *const names[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
     return names[distance];
+}
+
+int pci_common(const struct pci *pci, size_t a, size_t b)
+{
+    int up_a[DEPTH_MAX], up_b[DEPTH_MAX];
+    size_t count_a = chain(pci, a, up_a), same = common(up_a, count_a, up_b, chain(pci, b, up_b));
+    return same > 0 ? up_a[count_a - same] : -1;
 }
 
 size_t pci_path(const struct pci *pci, size_t a, size_t b, int *ret_bridges, size_t room)

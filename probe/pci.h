@@ -59,14 +59,21 @@ double pci_speed_GTps(const char *text);
 struct pci_link {
     double GTps, max_GTps;
     int width, max_width;
-    int port; /* the device at its upper end; -1: none is to be seen */
+    bool outside; /* it is a link: not the inside of a switch, not a part of the root complex */
 };
 struct pci_link pci_link_above(const struct pci *pci, size_t at);
+
+/* What kind of port a bridge is: as it says, or by its place (root port at the top, then up and
+ * down in turn). */
+enum port_kind pci_port(const struct pci *pci, size_t bridge);
 
 /* How far apart two functions are, in the words of nvidia-smi topo -m; the lower, the nearer. */
 enum pci_distance { PCI_PIX, PCI_PXB, PCI_PHB, PCI_NODE, PCI_SYS };
 enum pci_distance pci_distance(const struct pci *pci, size_t a, size_t b);
 const char *pci_distance_name(enum pci_distance distance);
+
+/* The lowest bridge above both; -1: none. */
+int pci_common(const struct pci *pci, size_t a, size_t b);
 
 /* The ports whose ACS decides over peer traffic between two functions: all bridges from each up to
  * where the ways meet, that included. Returns how many; at most `room` are written. */

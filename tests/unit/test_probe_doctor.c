@@ -1,0 +1,137 @@
+/* test_probe_doctor.c: doctor and gdsim check say the same words; what the doctor makes of trees is
+ * in tests/golden/probe-doctor.txt. */
+#include "probe/doctor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probe/host_io.h"
+#include "sim/core/precondition.h"
+
+static void same(const char *here, const char *there)
+{
+    assert_int_equal(here == NULL, there == NULL);
+    if (here)
+        assert_string_equal(here, there);
+}
+
+/* gdprobe uses nothing of gdsim, so the table stands twice. */
+static void words_are_those_of_gdsim(void **state)
+{
+    (void)state;
+    assert_int_equal((int)DOCTOR_SHARED, (int)PRE_COUNT);
+    for (size_t i = 0; i < DOCTOR_SHARED; i++) {
+        same(doctor_words[i].name, precondition_table[i].name);
+        same(doctor_words[i].see, precondition_table[i].see);
+        same(doctor_words[i].fix, precondition_table[i].fix);
+        same(doctor_words[i].see_in_vm, precondition_table[i].see_in_vm);
+        same(doctor_words[i].fix_in_vm, precondition_table[i].fix_in_vm);
+    }
+    for (size_t i = DOCTOR_SHARED; i < DOCTOR_COUNT; i++)
+        assert_true(doctor_words[i].name && doctor_words[i].see && doctor_words[i].fix);
+}
+
+/* The order of a path's items is the order of checking; the worst finding of a row wins. */
+static void empty_machine(void **state)
+{
+    (void)state;
+    struct facts *facts = calloc(1, sizeof *facts);
+    struct doctor *doctor = calloc(1, sizeof *doctor);
+    assert_true(facts && doctor);
+    why_set(&facts->pci.why, "/sys is not mounted");
+    facts->host.cufile_compat = facts->host.vm = UNKNOWN;
+    assert_true(doctor_examine(facts, doctor));
+    /* Nothing could be read: whether there is a GPU is unknown, never "no". */
+    for (size_t p = 0; p < DOCTOR_PATHS; p++) {
+        assert_int_equal(doctor->paths[p].items[0].row, DOCTOR_GPU);
+        assert_int_equal(doctor->paths[p].items[0].holds, UNKNOWN);
+        assert_string_equal(doctor->paths[p].items[0].sentences[0], "/sys is not mounted");
+    }
+    free(doctor);
+    free(facts);
+}
+
+static void mounts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *type, *options;
+        int supported;
+    } rows[] = {
+        {"/dev/nvme0n1", "ext4", "rw,relatime", YES},
+        {"/dev/nvme0n1p2", "xfs", "rw", YES},
+        {"/dev/nvme0n1", "ext4", "rw,data=journal", NO},
+        {"/dev/sda1", "ext4", "rw", NO},
+        {"/dev/md0", "xfs", "rw", UNKNOWN},
+        {"/dev/nvme0n1", "btrfs", "rw", NO},
+        {"server:/x", "nfs4", "rw,proto=tcp", NO},
+        {"server:/x", "nfs4", "rw,proto=rdma,port=20049", UNKNOWN},
+        {"10.0.0.1@o2ib:/fs", "lustre", "rw", UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host_mount mount = {.path = "/data"};
+        strcpy(mount.source, rows[i].source);
+        strcpy(mount.type, rows[i].type);
+        host_judge_mount(&mount, rows[i].options);
+        assert_int_equal(mount.supported, rows[i].supported);
+    }
+}
+
+static void compatibility_mode(void **state)
+{
+    (void)state;
+    assert_int_equal(host_cufile_compat("{\"allow_compat_mode\": true}"), YES);
+    assert_int_equal(host_cufile_compat("{\"allow_compat_mode\"\n :\tfalse}"), NO);
+    assert_int_equal(host_cufile_compat("// \"allow_compat_mode\": true\n"), UNKNOWN);
+    assert_int_equal(
+        host_cufile_compat("// \"allow_compat_mode\": true\n  \"allow_compat_mode\": false"), NO);
+    assert_int_equal(host_cufile_compat("\"allow_compat_mode\""), UNKNOWN);
+    assert_int_equal(host_cufile_compat(""), UNKNOWN);
+}
+
+/* What a hang cut off keeps what came before it; nonsense is skipped. */
+static void driver_lines(void **state)
+{
+    (void)state;
+    struct driver *driver = malloc(sizeof *driver);
+    assert_non_null(driver);
+    driver_parse("cuda_version 12020\ngpu 1 busid 00000000:C1:00.0\ngpu 1 bar1_B 274877906944\n"
+                 "gpu 64 sm 90\ngpu x sm 90\nnvlink 1 0000:c2:00.0\nnvlink 1 00000000:C2:00.0\n"
+                 "nvlink 1 nvswitch\np2p 0 1 chipset not supported\npeer 1 0 1\npeer 1 99 1\n"
+                 "why cuda first\nwhy cuda second\ngpu 1 bar1_used_B -5\n\n   \nnonsense",
+                 driver);
+    assert_int_equal(driver->cuda_version, 12020);
+    assert_int_equal(driver->gpu_count, 2);
+    assert_string_equal(driver->gpus[1].busid, "0000:c1:00.0");
+    assert_int_equal(driver_find(driver, "0000:c1:00.0"), 1);
+    assert_true(driver->gpus[1].bar1_B == 274877906944.0);
+    assert_true(driver->gpus[1].bar1_used_B < 0);
+    assert_int_equal(driver->gpus[1].link_count, 2);
+    assert_int_equal(driver->gpus[1].links[0].count, 2);
+    assert_string_equal(driver->gpus[1].links[1].to, "nvswitch");
+    assert_string_equal(driver->p2p[0][1], "chipset not supported");
+    assert_int_equal(driver->peer[1][0], YES);
+    assert_int_equal(driver->peer[0][1], UNKNOWN);
+    assert_int_equal(driver->gpus[0].gdr, UNKNOWN);
+    assert_false(driver->nvlinks_known);
+    assert_string_equal(driver_why(driver, "cuda"), "first");
+    driver->text = NULL;
+    driver_free(driver);
+    free(driver);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_those_of_gdsim),
+        cmocka_unit_test(empty_machine),
+        cmocka_unit_test(mounts),
+        cmocka_unit_test(compatibility_mode),
+        cmocka_unit_test(driver_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
