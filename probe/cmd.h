@@ -9,6 +9,7 @@ enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_BAD_INPUT = 2 };
 /* argv[0] is "gdprobe COMMAND". */
 int cmd_facts(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_capture(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 
 #endif

@@ -86,9 +86,9 @@ struct finding check_peer_memory(const struct facts *facts)
     if (module.holds == YES)
         return module;
     if (dmabuf.holds == YES)
-        return dmabuf;
-    return finding(module.holds == NO && dmabuf.holds == NO ? NO : UNKNOWN, "%.110s; %.130s",
-                   module.sentence, dmabuf.sentence);
+        return finding(YES, "dma-buf: %.240s", dmabuf.sentence);
+    return finding(module.holds == NO && dmabuf.holds == NO ? NO : UNKNOWN,
+                   "%.110s; dma-buf: %.120s", module.sentence, dmabuf.sentence);
 }
 
 struct finding check_doorbell(const struct facts *facts)
@@ -134,31 +134,39 @@ struct finding check_distance(const struct facts *facts, size_t a, size_t b,
     return pair(facts, a, b, distance <= level, words);
 }
 
-/* Linux lets peer traffic pass the root complexes that it knows (drivers/pci/p2pdma.c): AMD from
- * Zen on, and some Intel host bridges, those before Skylake only below one and the same. */
-struct finding check_root_complex(const struct facts *facts, size_t a, size_t b)
+static bool bridge_is_known(const struct pci *pci, const char *host, bool same_bridge)
 {
     static const struct {
         long device;
-        bool same_bridge;
+        bool only_below_one;
     } rows[] = {{0x3C00, true},  {0x3C01, true},  {0x2F00, true},  {0x2F01, true},
                 {0x2030, false}, {0x2031, false}, {0x2032, false}, {0x2033, false},
                 {0x2020, false}, {0x09A2, false}};
+    for (size_t i = 0; i < pci->count; i++) {
+        const struct pci_device *device = &pci->devices[i];
+        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+            if (device->vendor == 0x8086 && device->device == rows[r].device &&
+                strcmp(device->host, host) == 0 && (same_bridge || !rows[r].only_below_one))
+                return true;
+    }
+    return false;
+}
+
+/* Linux lets peer traffic pass the root complexes that it knows (drivers/pci/p2pdma.c): AMD from
+ * Zen on, and some Intel host bridges at both ends, those before Skylake only below one and the
+ * same. */
+struct finding check_root_complex(const struct facts *facts, size_t a, size_t b)
+{
     const struct host_cpu *cpu = &facts->host.cpu;
     const struct pci *pci = &facts->pci;
-    enum pci_distance distance = pci_distance(pci, a, b);
+    const char *host_a = pci->devices[a].host, *host_b = pci->devices[b].host;
+    bool same_bridge = strcmp(host_a, host_b) == 0;
     if (tree_is_hidden(facts, a, b))
         return pair(facts, a, b, UNKNOWN, "the virtual machine hides the PCIe tree");
     if (strcmp(cpu->vendor, "AuthenticAMD") == 0 && cpu->family >= 0x17)
         return pair(facts, a, b, YES, "through an AMD root complex from Zen on");
-    for (size_t i = 0; i < pci->count; i++) {
-        const struct pci_device *device = &pci->devices[i];
-        if (device->vendor != 0x8086 || strcmp(device->host, pci->devices[a].host) != 0)
-            continue;
-        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
-            if (device->device == rows[r].device && (!rows[r].same_bridge || distance <= PCI_PHB))
-                return pair(facts, a, b, YES, "through an Intel host bridge that Linux knows");
-    }
+    if (bridge_is_known(pci, host_a, same_bridge) && bridge_is_known(pci, host_b, same_bridge))
+        return pair(facts, a, b, YES, "through Intel host bridges that Linux knows");
     return pair(facts, a, b, UNKNOWN, "through a root complex that is not on Linux's list");
 }
 

@@ -81,12 +81,12 @@ struct finding facts_dmabuf(const struct facts *facts)
     if (driver->verbs_dmabuf == NO)
         return finding(NO, "libibverbs has no ibv_reg_dmabuf_mr");
     if (kernel == 0)
-        return finding(UNKNOWN, "dma-buf: kernel version: %s", facts->host.kernel_why.text);
+        return finding(UNKNOWN, "kernel version: %s", facts->host.kernel_why.text);
     if (gpus == UNKNOWN)
-        return finding(UNKNOWN, "dma-buf: CUDA attribute 124: %s", driver_why(driver, "cuda"));
+        return finding(UNKNOWN, "CUDA attribute 124: %s", driver_why(driver, "cuda"));
     if (driver->verbs_dmabuf == UNKNOWN)
-        return finding(UNKNOWN, "dma-buf: verbs library: %s", driver_why(driver, "verbs"));
-    return finding(YES, "dma-buf: kernel %.40s, CUDA attribute 124 and libibverbs have it",
+        return finding(UNKNOWN, "verbs library: %s", driver_why(driver, "verbs"));
+    return finding(YES, "kernel %.40s, CUDA attribute 124 and libibverbs have it",
                    facts->host.kernel);
 }
 

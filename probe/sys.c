@@ -146,8 +146,12 @@ bool sys_exists(const struct sys *sys, const char *path)
 {
     char real[SYS_PATH], host[SYS_PATH * 2];
     struct stat info;
-    return sys_real(sys, path, real, NULL) && outside(sys, real, host, sizeof host) &&
-           lstat(host, &info) == 0;
+    if (!sys_real(sys, path, real, NULL) || !outside(sys, real, host, sizeof host) ||
+        lstat(host, &info) != 0)
+        return false;
+    if (sys->watch)
+        sys->watch->seen(sys->watch->context, real);
+    return true;
 }
 
 long sys_bytes(const struct sys *sys, const char *path, void *buffer, size_t size,
@@ -225,6 +229,16 @@ bool sys_number(const struct sys *sys, const char *path, long long *ret_value, s
     return true;
 }
 
+static void watch_list(const struct sys_watch *watch, const char *real, const struct sys_list *list)
+{
+    char path[SYS_PATH + SYS_NAME];
+    watch->directory(watch->context, real);
+    for (size_t i = 0; i < list->count; i++) {
+        snprintf(path, sizeof path, "%s/%s", real, list->names[i]);
+        watch->seen(watch->context, path);
+    }
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -265,7 +279,7 @@ bool sys_list(const struct sys *sys, const char *path, struct sys_list *ret_list
     if (ret_list->count)
         qsort(ret_list->names, ret_list->count, SYS_NAME, by_name);
     if (sys->watch)
-        sys->watch->directory(sys->watch->context, real);
+        watch_list(sys->watch, real, ret_list);
     return true;
 }
 

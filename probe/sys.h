@@ -20,11 +20,13 @@ struct why {
 
 void why_set(struct why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Told of all that is read, so that it can be copied. Paths are absolute, inside the sysroot. */
+/* Told of all that is read, so that it can be copied. Paths are absolute, inside the sysroot, with
+ * no link above their last name. `seen`: something is there, and nothing more is known of it. */
 struct sys_watch {
     void (*file)(void *context, const char *path, const void *data, size_t length);
     void (*link)(void *context, const char *path, const char *target);
     void (*directory)(void *context, const char *path);
+    void (*seen)(void *context, const char *path);
     void *context;
 };
 
