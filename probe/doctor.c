@@ -253,21 +253,6 @@ static void examine_rdma(const struct exam *exam)
     in_a_run(exam, DOCTOR_DUPLEX);
 }
 
-/* One supported mount is enough; without one, those that may be. */
-static struct finding check_mounts(const struct facts *facts)
-{
-    const struct host *host = &facts->host;
-    const struct host_mount *best = NULL;
-    if (*host->mounts_why.text)
-        return finding(UNKNOWN, "%s", host->mounts_why.text);
-    for (size_t i = 0; i < host->mount_count; i++)
-        if (!best || rank(host->mounts[i].supported) < rank(best->supported))
-            best = &host->mounts[i];
-    if (!best)
-        return finding(NO, "nothing is mounted but memory and kernel file systems");
-    return finding(best->supported, "%s: %s", best->path, best->sentence);
-}
-
 static struct finding check_compat(const struct host *host)
 {
     if (host->cufile_compat == UNKNOWN)
@@ -282,7 +267,7 @@ static void examine_storage(const struct exam *exam)
     const struct facts *facts = exam->facts;
     const struct parties *parties = exam->parties;
     bool gpus = examine_gpus(exam, 1);
-    struct finding mounts = check_mounts(facts);
+    struct finding mounts = facts_gds_mount(facts);
     note(
         exam, DOCTOR_DRIVE, EFFECT_BREAKS,
         parties->drive_count > 0

@@ -207,6 +207,60 @@ int facts_nic(const struct facts *facts, size_t device)
     return -1;
 }
 
+/* All of them, or one that is not, or else one that is unknown. */
+static void join(struct finding *all, struct finding one)
+{
+    if (one.holds == NO || (one.holds == UNKNOWN && all->holds != NO) ||
+        (all->holds == UNKNOWN && !all->sentence[0]))
+        *all = one;
+}
+
+struct finding facts_p2p_driver(const struct facts *facts)
+{
+    const struct pci *pci = &facts->pci;
+    struct finding all = {UNKNOWN, ""};
+    for (size_t i = 0; i < pci->count; i++)
+        for (size_t j = i + 1; j < pci->count; j++)
+            if (pci->devices[i].kind == PCI_GPU && pci->devices[j].kind == PCI_GPU &&
+                facts_nvlink(facts, i, j).holds != YES)
+                join(&all, facts_peer_access(facts, i, j));
+    if (!all.sentence[0])
+        return finding(UNKNOWN, "there is no pair of GPUs without NVLink");
+    return all;
+}
+
+struct finding facts_ats(const struct facts *facts)
+{
+    struct finding all = {UNKNOWN, ""};
+    for (size_t i = 0; i < facts->host.nic_count; i++) {
+        const struct host_nic *nic = &facts->host.nics[i];
+        if (!nic->rdma || nic->device < 0)
+            continue;
+        const struct config_space *config = &facts->pci.devices[nic->device].config;
+        join(&all, config->ats == UNKNOWN
+                       ? finding(UNKNOWN, "%s: %s", nic->name, config->why_extended.text)
+                       : finding(config->ats, "%s: ATS is %s", nic->name,
+                                 config->ats ? "on" : "off, or it has none"));
+    }
+    if (!all.sentence[0])
+        return finding(UNKNOWN, "there is no RDMA NIC on the PCI bus");
+    return all;
+}
+
+/* One supported mount is enough; without one, those that may be. */
+struct finding facts_gds_mount(const struct facts *facts)
+{
+    const struct host *host = &facts->host;
+    static const int order[] = {YES, UNKNOWN, NO};
+    if (*host->mounts_why.text)
+        return finding(UNKNOWN, "%s", host->mounts_why.text);
+    for (size_t o = 0; o < 3; o++)
+        for (size_t i = 0; i < host->mount_count; i++)
+            if (host->mounts[i].supported == order[o])
+                return finding(order[o], "%s: %s", host->mounts[i].path, host->mounts[i].sentence);
+    return finding(NO, "nothing is mounted but memory and kernel file systems");
+}
+
 bool facts_is_endpoint(const struct pci_device *device)
 {
     return !device->is_virtual && (device->kind == PCI_GPU || device->kind == PCI_NIC ||

@@ -38,6 +38,12 @@ struct finding facts_nvlink(const struct facts *facts, size_t gpu, size_t other)
 /* NVLinks from a GPU to a bus id; NULL: to switches. */
 int facts_links_to(const struct facts *facts, size_t gpu, const char *busid);
 
+/* Peer access between all GPUs that no NVLink joins; ATS of all RDMA NICs; a mount for GPUDirect
+ * Storage. UNKNOWN as well when there is no such pair, NIC or mount. */
+struct finding facts_p2p_driver(const struct facts *facts);
+struct finding facts_ats(const struct facts *facts);
+struct finding facts_gds_mount(const struct facts *facts);
+
 /* What the IOMMU does to GPUs and NICs: the worst of them. UNKNOWN with a reason. */
 enum iommu_state facts_iommu(const struct facts *facts, struct why *ret_why);
 const char *iommu_name(enum iommu_state state); /* in gdsim's words */

@@ -83,6 +83,12 @@ static void write_modules(const struct yaml *yaml)
     reason(yaml, peer.holds == YES ? peer.sentence : "");
 }
 
+static void write_finding(const struct yaml *yaml, const char *key, struct finding finding)
+{
+    fprintf(yaml->to, "%s%s: %s", yaml->prefix, key, yes_no(finding.holds));
+    reason(yaml, finding.sentence);
+}
+
 static void write_host(const struct yaml *yaml)
 {
     const struct host *host = &yaml->facts->host;
@@ -107,9 +113,10 @@ static void write_host(const struct yaml *yaml)
     fprintf(yaml->to, "%siommu: %s", yaml->prefix, iommu_name(iommu));
     reason(yaml, iommu == IOMMU_UNKNOWN ? why.text : "");
     write_modules(yaml);
-    struct finding dmabuf = facts_dmabuf(yaml->facts);
-    fprintf(yaml->to, "%sdmabuf: %s", yaml->prefix, yes_no(dmabuf.holds));
-    reason(yaml, dmabuf.sentence);
+    write_finding(yaml, "dmabuf", facts_dmabuf(yaml->facts));
+    write_finding(yaml, "p2p_driver", facts_p2p_driver(yaml->facts));
+    write_finding(yaml, "ats", facts_ats(yaml->facts));
+    write_finding(yaml, "gds_filesystem", facts_gds_mount(yaml->facts));
 }
 
 /* ---- pci ------------------------------------------------------------------------------------- */

@@ -8,6 +8,9 @@
  *   iommu: off | identity | translating
  *   modules: [nvidia_peermem, gdrdrv, nvidia_fs]      all that are loaded
  *   dmabuf: yes
+ *   p2p_driver: yes                                   peer access between GPUs without NVLink
+ *   ats: no                                           the NICs translate addresses themselves
+ *   gds_filesystem: yes                               a mount supports GPUDirect Storage
  *   pci:                                              every function, or at least the chains of
  *     - {busid: 0000:16:01.0, class: 0x0604, parent: root, numa: 0, acs: [SV, RR, CR, UF]}
  *     - {busid: 0000:17:00.0, class: 0x030200, vendor: 0x10de, device: 0x2335,
@@ -391,8 +394,9 @@ static void read_cpu(struct reader *reader, struct yaml_node *root)
 
 static void read_root(struct reader *reader, struct yaml_node *root)
 {
-    static const char *const keys[] = {"gdprobe_facts", "cpu", "vm",   "iommu",   "modules",
-                                       "dmabuf",        "pci", "gpus", "nvlinks", "nics"};
+    static const char *const keys[] = {
+        "gdprobe_facts",  "cpu", "vm",   "iommu",   "modules", "dmabuf", "p2p_driver", "ats",
+        "gds_filesystem", "pci", "gpus", "nvlinks", "nics"};
     struct topology_state *state = &reader->topology->state;
     size_t before = diag_count(reader->diag);
     yaml_check_keys(root, keys, sizeof keys / sizeof keys[0], NULL, reader->diag);
@@ -413,6 +417,9 @@ static void read_root(struct reader *reader, struct yaml_node *root)
     read_cpu(reader, root);
     state->vm = yes_no(reader, root, "vm");
     state->dmabuf = yes_no(reader, root, "dmabuf");
+    state->p2p_driver = yes_no(reader, root, "p2p_driver");
+    state->ats = yes_no(reader, root, "ats");
+    state->gds_filesystem = yes_no(reader, root, "gds_filesystem");
     state->iommu = word_of(reader, root, "iommu", param_words(PARAM_STATE_IOMMU), 3);
 }
 

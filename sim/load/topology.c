@@ -11,7 +11,7 @@ struct topology *topology_new(void)
 {
     struct topology *topology = calloc(1, sizeof *topology);
     if (topology)
-        topology->state = (struct topology_state){-1, -1, -1, -1, -1, -1};
+        topology->state = (struct topology_state){-1, -1, -1, -1, -1, -1, -1, -1, -1};
     return topology;
 }
 
@@ -320,6 +320,9 @@ static void fill_state(struct topology_state *to, const struct topology_state *f
     FILL(gdrdrv, -1);
     FILL(nvidia_fs, -1);
     FILL(vm, -1);
+    FILL(p2p_driver, -1);
+    FILL(ats, -1);
+    FILL(gds_filesystem, -1);
     FILL(iommu, -1);
 }
 

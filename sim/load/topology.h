@@ -82,6 +82,7 @@ struct topology_pair {
 /* 1 yes, 0 no, -1 not known. */
 struct topology_state {
     int peermem, dmabuf, gdrdrv, nvidia_fs, vm;
+    int p2p_driver, ats, gds_filesystem;
     int iommu; /* as the words of PARAM_STATE_IOMMU */
 };
 

@@ -231,11 +231,10 @@ static void write_state(FILE *out, const struct topology_state *state)
     const struct {
         const char *key;
         int value;
-    } rows[] = {{"peermem", state->peermem},
-                {"dmabuf", state->dmabuf},
-                {"gdrdrv", state->gdrdrv},
-                {"nvidia_fs", state->nvidia_fs},
-                {"vm", state->vm}};
+    } rows[] = {{"peermem", state->peermem}, {"dmabuf", state->dmabuf},
+                {"gdrdrv", state->gdrdrv},   {"nvidia_fs", state->nvidia_fs},
+                {"vm", state->vm},           {"p2p_driver", state->p2p_driver},
+                {"ats", state->ats},         {"gds_filesystem", state->gds_filesystem}};
     bool any = state->iommu >= 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         any = any || rows[i].value >= 0;
