@@ -16,6 +16,17 @@ for target in "$@"; do
             done
         done
         ;;
+    fuzz_probe) # pieces of described machines, divided by bytes of value 0xFF
+        for tree in good vm-width-0 two-sockets not-root; do
+            tests/sysroot.sh $tree
+            {
+                for file in gdprobe/driver sys/bus/pci/devices/*/config etc/cufile.json proc/cpuinfo \
+                    proc/modules proc/self/mounts sys/bus/pci/devices/*/resource; do
+                    for path in out/sysroot/$tree/$file; do [ -f "$path" ] && head -c 600 "$path"; printf '\xff'; done
+                done
+            } | head -c 4000 >"$corpus/$tree"
+        done
+        ;;
     *) cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus" ;;
     esac
     # A script may use all its instructions: that is slow, not stuck.
