@@ -12,8 +12,6 @@ static const struct {
     {"facts", cmd_facts, "what this machine is and can do, as a report or as YAML for gdsim"},
     {"doctor", cmd_doctor, "whether each fast path can engage here: evidence, checks, fixes"},
     {"capture", cmd_capture, "copy what these two read into a directory, to ask it elsewhere"},
-    {"doctor", cmd_doctor,
-     "whether each fast path can engage here: preconditions, evidence, fixes"},
     {"bench", cmd_bench, "measure what transfers cost, and what the counters show meanwhile"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
