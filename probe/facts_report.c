@@ -259,6 +259,11 @@ static void write_gpus(FILE *to, const struct facts *facts)
         }
     if (count == 0)
         fputs("  none on the PCI bus\n", to);
+    for (size_t i = 0; i < facts->driver.gpu_count; i++)
+        if (facts->driver.gpus[i].busid[0] &&
+            pci_find(&facts->pci, facts->driver.gpus[i].busid) < 0)
+            fprintf(to, "  %s %s: the driver names it, and the PCI bus does not show it\n",
+                    facts->driver.gpus[i].busid, facts->driver.gpus[i].name);
     for (size_t i = 0; i < facts->driver.reason_count; i++)
         fprintf(to, "  unknown (%s): %s\n", facts->driver.reasons[i].what,
                 facts->driver.reasons[i].why.text);

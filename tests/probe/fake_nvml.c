@@ -64,7 +64,46 @@ FAKE(nvmlDeviceGetName, nvml_device device, char *name, unsigned size)
 FAKE(nvmlDeviceGetPciInfo_v3, nvml_device device, struct nvml_pci *pci)
 {
     pci->bus = 16 * (number(device) + 1);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", pci->bus);
     return 0;
+}
+
+FAKE(nvmlDeviceGetMemoryInfo, nvml_device device, struct nvml_memory *memory)
+{
+    (void)device;
+    *memory = (struct nvml_memory){.total = 150754820096};
+    return fake_fail("nvmlDeviceGetMemoryInfo");
+}
+
+FAKE(nvmlDeviceGetBAR1MemoryInfo, nvml_device device, struct nvml_bar1 *bar1)
+{
+    (void)device;
+    *bar1 = (struct nvml_bar1){.total = 274877906944, .used = 1048576};
+    return 0;
+}
+
+FAKE(nvmlDeviceGetCudaComputeCapability, nvml_device device, int *major, int *minor)
+{
+    (void)device;
+    *major = 9;
+    *minor = 0;
+    return 0;
+}
+
+FAKE(nvmlDeviceGetNvLinkRemoteDeviceType, nvml_device device, unsigned link, int *type)
+{
+    (void)device;
+    (void)link;
+    *type = NVML_REMOTE_SWITCH;
+    return 0;
+}
+
+FAKE(nvmlDeviceGetP2PStatus, nvml_device device, nvml_device other, int caps, int *status)
+{
+    (void)device;
+    (void)other;
+    *status = caps == NVML_P2P_WRITE ? 1 : 0; /* reads are fine, writes are not */
+    return fake_fail("nvmlDeviceGetP2PStatus");
 }
 
 FAKE(nvmlDeviceGetMaxPcieLinkGeneration, nvml_device device, unsigned *gen)
