@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,20 +20,33 @@ static void same(const char *here, const char *there)
         assert_string_equal(here, there);
 }
 
-/* gdprobe uses nothing of gdsim, so the table stands twice. */
+/* Rows of gdsim's table that are no matter of one machine. */
+static bool is_of_the_fabric(enum precondition row)
+{
+    return row == PRE_SHARP_TREE || row == PRE_SHARP_UPLINK;
+}
+
+/* gdprobe uses nothing of gdsim, so the table stands twice: a new row there is due here as well. */
 static void words_are_those_of_gdsim(void **state)
 {
     (void)state;
-    assert_int_equal((int)DOCTOR_SHARED, (int)PRE_COUNT);
-    for (size_t i = 0; i < DOCTOR_SHARED; i++) {
-        same(doctor_words[i].name, precondition_table[i].name);
-        same(doctor_words[i].see, precondition_table[i].see);
-        same(doctor_words[i].fix, precondition_table[i].fix);
-        same(doctor_words[i].see_in_vm, precondition_table[i].see_in_vm);
-        same(doctor_words[i].fix_in_vm, precondition_table[i].fix_in_vm);
+    size_t row = 0;
+    for (size_t i = 0; i < PRE_COUNT; i++) {
+        const struct precondition_info *there = &precondition_table[i];
+        if (is_of_the_fabric((enum precondition)i))
+            continue;
+        if (row == DOCTOR_SHARED)
+            fail_msg("\"%s\" is not in probe/doctor_words.c", there->name);
+        same(doctor_words[row].name, there->name);
+        same(doctor_words[row].see, there->see);
+        same(doctor_words[row].fix, there->fix);
+        same(doctor_words[row].see_in_vm, there->see_in_vm);
+        same(doctor_words[row].fix_in_vm, there->fix_in_vm);
+        row++;
     }
-    for (size_t i = DOCTOR_SHARED; i < DOCTOR_COUNT; i++)
-        assert_true(doctor_words[i].name && doctor_words[i].see && doctor_words[i].fix);
+    assert_int_equal(row, DOCTOR_SHARED);
+    for (; row < DOCTOR_COUNT; row++)
+        assert_true(doctor_words[row].name && doctor_words[row].see && doctor_words[row].fix);
 }
 
 /* The order of a path's items is the order of checking; the worst finding of a row wins. */
