@@ -2,7 +2,6 @@
 #include "sim/report/grid.h"
 
 #include <inttypes.h>
-#include <langinfo.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <jansson.h>
 
 #include "sim/report/grid_inside.h"
+#include "sim/report/number.h"
 
 /* Iterates over the columns that people or programs see: the first one at or after `i`. */
 static size_t next_column(const struct grid *grid, size_t i, bool human)
@@ -33,32 +33,6 @@ static enum status finish(struct text *text, size_t start, bool failed, struct e
         return STATUS_OK;
     text_truncate(text, start);
     return error_set(error, STATUS_NOMEM, "out of memory while writing the results");
-}
-
-/* printf follows the program's locale; results must not. */
-static void use_dot(char *number)
-{
-    const char *point = nl_langinfo(RADIXCHAR);
-    char *found = strcmp(point, ".") != 0 && *point ? strstr(number, point) : NULL;
-    if (!found)
-        return;
-    *found = '.';
-    const char *rest = found + strlen(point);
-    memmove(found + 1, rest, strlen(rest) + 1);
-}
-
-/* Writes the fewest of 15 to 17 digits that read back as the same finite number, and returns how
- * many: 17 always do, 15 look as people wrote them. */
-static int print_real(double value, char *buffer, size_t size)
-{
-    int digits = 15;
-    for (;; digits++) {
-        (void)snprintf(buffer, size, "%.*g", digits, value);
-        if (digits == 17 || strtod(buffer, NULL) == value)
-            break;
-    }
-    use_dot(buffer);
-    return digits;
 }
 
 /* ---- table for people ----------------------------------------------------------------------- */
@@ -94,7 +68,7 @@ static void print_human_real(struct text *text, double value, int decimals)
     else
         text_printf(text, "%.*f", decimals, value);
     if (!text->failed) {
-        use_dot(text->data);
+        number_use_dot(text->data);
         text->length = strlen(text->data);
     }
 }
@@ -201,7 +175,7 @@ static void print_quoted(struct text *text, const char *string)
 
 static void print_csv(struct text *text, enum grid_kind kind, const struct cell *cell)
 {
-    char number[40];
+    char number[NUMBER_TEXT_MAX];
     if (!cell->present || (kind == GRID_REAL && isnan(cell->as.real)))
         return;
     if (kind == GRID_INT) {
@@ -211,7 +185,7 @@ static void print_csv(struct text *text, enum grid_kind kind, const struct cell 
     } else if (kind == GRID_TEXT) {
         print_quoted(text, cell->as.text);
     } else {
-        (void)print_real(cell->as.real, number, sizeof number);
+        (void)number_print(cell->as.real, number, NULL);
         text_printf(text, "%s", number);
     }
 }
@@ -248,7 +222,7 @@ enum status grid_write_csv(const struct grid *grid, struct text *text, struct er
 
 static json_t *json_value(enum grid_kind kind, const struct cell *cell, int *digits)
 {
-    char number[40];
+    char number[NUMBER_TEXT_MAX];
     if (!cell->present || (kind == GRID_REAL && isnan(cell->as.real)))
         return json_null();
     if (kind == GRID_INT)
@@ -259,7 +233,7 @@ static json_t *json_value(enum grid_kind kind, const struct cell *cell, int *dig
         return json_string(cell->as.text);
     if (isinf(cell->as.real)) /* JSON has no infinity */
         return json_string(cell->as.real > 0 ? "unlimited" : "-unlimited");
-    *digits = print_real(cell->as.real, number, sizeof number);
+    *digits = number_print(cell->as.real, number, NULL);
     return json_real(cell->as.real);
 }
 
