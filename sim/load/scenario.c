@@ -13,7 +13,7 @@
 static const char *const top_keys[] = {
     "title", "about",  "extends", "report",     "collective", "algorithm", "root",
     "nodes", "sizes",  "node",    "mechanisms", "accounting", "software",  "fabric",
-    "sharp", "engine", "state",   "transfers",  "expect",     "guide",
+    "sharp", "engine", "state",   "transfers",  "expect",     "guide",     "sweep",
 };
 #define TOP_KEYS (sizeof top_keys / sizeof top_keys[0])
 

@@ -18,7 +18,7 @@ void grid_free(struct grid *grid)
         return;
     for (size_t i = 0; i < grid->row_count * grid->column_count; i++)
         if (grid->cells[i].present && grid->columns[i % grid->column_count].spec.kind == GRID_TEXT)
-            free(grid->cells[i].as.text);
+            free((char *)(uintptr_t)grid->cells[i].as.text); /* the grid's own copy */
     for (size_t i = 0; i < grid->column_count; i++) {
         free(grid->columns[i].name);
         free(grid->columns[i].title);
@@ -150,6 +150,6 @@ void grid_set_text(struct grid *grid, size_t column, const char *value)
         return;
     }
     if (cell->present)
-        free(cell->as.text);
+        free((char *)(uintptr_t)cell->as.text);
     *cell = (struct cell){.present = copy != NULL, .as.text = copy};
 }

@@ -3,22 +3,12 @@
 #ifndef GDSIM_REPORT_GRID_INSIDE_H
 #define GDSIM_REPORT_GRID_INSIDE_H
 
-#include "sim/report/grid.h"
+#include "sim/report/cell.h"
 
 struct column {
     char *name;
     char *title;
     struct grid_column spec; /* its name and title are the caller's: never read */
-};
-
-struct cell {
-    bool present;
-    union {
-        int64_t integer;
-        double real;
-        bool truth;
-        char *text;
-    } as;
 };
 
 struct grid {

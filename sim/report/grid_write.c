@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <csv.h>
-#include <jansson.h>
-
 #include "sim/report/grid_inside.h"
 #include "sim/report/number.h"
 
@@ -161,57 +158,20 @@ enum status grid_write_table(const struct grid *grid, struct text *text, struct 
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
-/* libcsv's own rules of quoting, which quote every field. */
-static void print_quoted(struct text *text, const char *string)
-{
-    size_t length = strlen(string);
-    size_t needed = csv_write(NULL, 0, string, length);
-    if (!text_reserve(text, needed))
-        return;
-    (void)csv_write(text->data + text->length, needed, string, length);
-    text->length += needed;
-    text->data[text->length] = '\0';
-}
-
-static void print_csv(struct text *text, enum grid_kind kind, const struct cell *cell)
-{
-    char number[NUMBER_TEXT_MAX];
-    if (!cell->present || (kind == GRID_REAL && isnan(cell->as.real)))
-        return;
-    if (kind == GRID_INT) {
-        text_printf(text, "%" PRId64, cell->as.integer);
-    } else if (kind == GRID_BOOL) {
-        text_printf(text, "%s", cell->as.truth ? "true" : "false");
-    } else if (kind == GRID_TEXT) {
-        print_quoted(text, cell->as.text);
-    } else {
-        (void)number_print(cell->as.real, number, NULL);
-        text_printf(text, "%s", number);
-    }
-}
-
 enum status grid_write_csv(const struct grid *grid, struct text *text, struct error *error)
 {
     size_t start = text->length;
     if (!grid || grid->failed)
         return finish(text, start, true, error);
-    const char *comma = "";
-    for (size_t i = next_column(grid, 0, false); i < grid->column_count;
-         i = next_column(grid, i + 1, false), comma = ",") {
-        const char *name = grid->columns[i].name;
-        text_printf(text, "%s", comma);
-        if (name[strcspn(name, ",\"\r\n ")] != '\0')
-            print_quoted(text, name);
-        else
-            text_printf(text, "%s", name);
-    }
-    text_append(text, "\n", 1);
-    for (size_t row = 0; row < grid->row_count; row++) {
-        comma = "";
+    for (size_t line = 0; line <= grid->row_count; line++) {
+        const char *comma = "";
         for (size_t i = next_column(grid, 0, false); i < grid->column_count;
              i = next_column(grid, i + 1, false), comma = ",") {
-            text_printf(text, "%s", comma);
-            print_csv(text, grid->columns[i].spec.kind, cell_at(grid, row, i));
+            text_append(text, comma, strlen(comma));
+            if (line == 0)
+                cell_csv_name(text, grid->columns[i].name);
+            else
+                cell_csv(text, grid->columns[i].spec.kind, cell_at(grid, line - 1, i));
         }
         text_append(text, "\n", 1);
     }
@@ -220,60 +180,25 @@ enum status grid_write_csv(const struct grid *grid, struct text *text, struct er
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static json_t *json_value(enum grid_kind kind, const struct cell *cell, int *digits)
-{
-    char number[NUMBER_TEXT_MAX];
-    if (!cell->present || (kind == GRID_REAL && isnan(cell->as.real)))
-        return json_null();
-    if (kind == GRID_INT)
-        return json_integer(cell->as.integer);
-    if (kind == GRID_BOOL)
-        return json_boolean(cell->as.truth);
-    if (kind == GRID_TEXT)
-        return json_string(cell->as.text);
-    if (isinf(cell->as.real)) /* JSON has no infinity */
-        return json_string(cell->as.real > 0 ? "unlimited" : "-unlimited");
-    *digits = number_print(cell->as.real, number, NULL);
-    return json_real(cell->as.real);
-}
-
-static int append_json(const char *data, size_t size, void *context)
-{
-    struct text *text = context;
-    text_append(text, data, size);
-    return text->failed ? -1 : 0;
-}
-
-/* Takes over `value`; false when there was no memory for it. */
-static bool print_json(struct text *text, json_t *value, int digits)
-{
-    size_t flags = JSON_ENCODE_ANY | (size_t)JSON_REAL_PRECISION(digits);
-    bool fine = value && json_dump_callback(value, append_json, text, flags) == 0;
-    json_decref(value);
-    return fine;
-}
-
-/* Jansson writes the values; the frame is ours, because its precision is one for a whole document
- * (each number needs its own) and one row a line makes files that diff and grep well. */
+/* One row a line makes files that diff and grep well. */
 enum status grid_write_json(const struct grid *grid, struct text *text, struct error *error)
 {
     size_t start = text->length;
-    bool fine = grid && !grid->failed;
+    if (!grid || grid->failed)
+        return finish(text, start, true, error);
     text_append(text, "[", 1);
-    for (size_t row = 0; fine && row < grid->row_count; row++) {
+    for (size_t row = 0; row < grid->row_count; row++) {
         const char *comma = "";
         text_printf(text, "%s\n  {", row > 0 ? "," : "");
-        for (size_t i = next_column(grid, 0, false); fine && i < grid->column_count;
+        for (size_t i = next_column(grid, 0, false); i < grid->column_count;
              i = next_column(grid, i + 1, false), comma = ", ") {
-            int digits = 0;
-            text_printf(text, "%s", comma);
-            fine = print_json(text, json_string(grid->columns[i].name), 0);
+            text_append(text, comma, strlen(comma));
+            cell_json_text(text, grid->columns[i].name);
             text_append(text, ": ", 2);
-            json_t *value = json_value(grid->columns[i].spec.kind, cell_at(grid, row, i), &digits);
-            fine = print_json(text, value, digits) && fine;
+            cell_json(text, grid->columns[i].spec.kind, cell_at(grid, row, i));
         }
         text_append(text, "}", 1);
     }
     text_printf(text, "%s]\n", grid_row_count(grid) > 0 ? "\n" : "");
-    return finish(text, start, !fine, error);
+    return finish(text, start, false, error);
 }

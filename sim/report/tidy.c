@@ -1,7 +1,7 @@
 /* tidy.c: see tidy.h. */
 #include "sim/report/tidy.h"
 
-static const struct grid_column columns[] = {
+const struct grid_column tidy_columns[TIDY_COLUMNS] = {
     {.name = "collective", .title = "collective", .kind = GRID_TEXT, .machine_only = true},
     {.name = "algorithm", .title = "algorithm", .kind = GRID_TEXT},
     {.name = "mechanism", .title = "mechanism", .kind = GRID_TEXT},
@@ -20,32 +20,61 @@ static const struct grid_column columns[] = {
 struct grid *tidy_new(void)
 {
     struct grid *grid = grid_new();
-    for (size_t i = 0; grid && i < sizeof columns / sizeof columns[0]; i++)
-        grid_column(grid, &columns[i]);
+    for (size_t i = 0; grid && i < TIDY_COLUMNS; i++)
+        grid_column(grid, &tidy_columns[i]);
     return grid;
+}
+
+static struct cell text_cell(const char *text)
+{
+    return (struct cell){.present = true, .as.text = text};
+}
+
+static struct cell real_cell(double value)
+{
+    return (struct cell){.present = true, .as.real = value};
+}
+
+void tidy_cells(const struct results *results, size_t size, size_t column,
+                struct cell ret_cells[TIDY_COLUMNS])
+{
+    const struct result_column *from = &results->columns[column];
+    const struct ledger *ledger = results_at(results, size, column);
+    size_t limit = ledger_limit(ledger);
+    struct cell *at = ret_cells;
+    *at++ = text_cell(collective_name(from->plan->collective));
+    *at++ = text_cell(from->plan->name);
+    *at++ = text_cell(from->mechanism->name);
+    *at++ = text_cell(accounting_name(results->accounting));
+    *at++ = (struct cell){.present = true, .as.integer = from->plan->ranks};
+    *at++ = real_cell(results->sizes_B[size]);
+    *at++ = real_cell((double)ledger->total_ps / 1e6);
+    *at++ = real_cell(results_algbw_Bps(results, size, column) / 1e9);
+    *at++ = real_cell(results_busbw_Bps(results, size, column) / 1e9);
+    *at++ = real_cell(results_crossing_ratio(results, size, column));
+    *at++ = real_cell(results_wire_ratio(results, size, column));
+    *at++ = text_cell(ledger_category_name(ledger, results->machine, limit));
+    *at = (struct cell){.present = ledger->traced && ledger->total_ps > 0};
+    if (at->present)
+        at->as.real = (double)ledger->critical[limit] / (double)ledger->total_ps;
 }
 
 void tidy_add(struct grid *grid, const struct results *results)
 {
+    struct cell cells[TIDY_COLUMNS];
     for (size_t s = 0; s < results->size_count; s++)
         for (size_t c = 0; c < results->column_count; c++) {
-            const struct result_column *column = &results->columns[c];
-            const struct ledger *ledger = results_at(results, s, c);
-            size_t limit = ledger_limit(ledger), at = 0;
+            tidy_cells(results, s, c, cells);
             grid_row(grid);
-            grid_set_text(grid, at++, collective_name(column->plan->collective));
-            grid_set_text(grid, at++, column->plan->name);
-            grid_set_text(grid, at++, column->mechanism->name);
-            grid_set_text(grid, at++, accounting_name(results->accounting));
-            grid_set_int(grid, at++, column->plan->ranks);
-            grid_set_real(grid, at++, results->sizes_B[s]);
-            grid_set_real(grid, at++, (double)ledger->total_ps / 1e6);
-            grid_set_real(grid, at++, results_algbw_Bps(results, s, c) / 1e9);
-            grid_set_real(grid, at++, results_busbw_Bps(results, s, c) / 1e9);
-            grid_set_real(grid, at++, results_crossing_ratio(results, s, c));
-            grid_set_real(grid, at++, results_wire_ratio(results, s, c));
-            grid_set_text(grid, at++, ledger_category_name(ledger, results->machine, limit));
-            if (ledger->traced && ledger->total_ps > 0)
-                grid_set_real(grid, at, (double)ledger->critical[limit] / (double)ledger->total_ps);
+            for (size_t i = 0; i < TIDY_COLUMNS; i++) {
+                if (!cells[i].present)
+                    continue;
+                if (tidy_columns[i].kind == GRID_TEXT)
+                    grid_set_text(grid, i, cells[i].as.text);
+                else if (tidy_columns[i].kind == GRID_INT)
+                    grid_set_int(grid, i, cells[i].as.integer);
+                else
+                    grid_set_real(grid, i, cells[i].as.real);
+            }
         }
 }

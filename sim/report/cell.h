@@ -1,0 +1,31 @@
+/* cell.h: one value of a table as CSV and JSON write it; shared by grids and by rows that are
+ * streamed. What is written for which value, grid.h says. */
+#ifndef GDSIM_REPORT_CELL_H
+#define GDSIM_REPORT_CELL_H
+
+#include "sim/report/grid.h"
+
+struct cell {
+    bool present;
+    union {
+        int64_t integer;
+        double real;
+        bool truth;
+        const char *text;
+    } as;
+};
+
+void cell_csv(struct text *text, enum grid_kind kind, const struct cell *cell);
+void cell_csv_name(struct text *text, const char *name);
+
+void cell_json(struct text *text, enum grid_kind kind, const struct cell *cell);
+void cell_json_text(struct text *text, const char *string);
+
+/* A whole row with its line end, columns of people left out; of JSON one object a line. */
+void cells_csv_header(struct text *text, const struct grid_column *columns, size_t count);
+void cells_csv(struct text *text, const struct grid_column *columns, const struct cell *cells,
+               size_t count);
+void cells_json(struct text *text, const struct grid_column *columns, const struct cell *cells,
+                size_t count);
+
+#endif
