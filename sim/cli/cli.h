@@ -67,6 +67,12 @@ struct experiment {
     size_t count;
 };
 
+/* The plan of an algorithm (NULL: the scenario's, or what the mechanism brings) on a machine, also
+ * where the network has no room for it. *ret_name: the script that was taken. */
+enum status experiment_plan(const struct scenario *scenario, const struct machine *machine,
+                            const char *algorithm, const struct mechanism *mechanism,
+                            struct plan *ret_plan, const char **ret_name, struct error *error);
+
 /* Load the scripts of all mechanisms. `algorithm` overrides the scenario's; may be NULL. */
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
                             const char *algorithm, struct error *error);
@@ -96,6 +102,17 @@ enum status pair_open(struct pair *pair, const struct scenario *scenario, const 
                       const struct mechanism *mechanism, struct error *error);
 void pair_close(struct pair *pair);
 
+/* Whether a plan and a mechanism fit together: a switch must be there where the algorithm uses one;
+ * where the mechanism brings one, a run would put its own algorithm in place of one that does not.
+ * STATUS_INPUT with the reason. */
+enum status pair_fits(const struct scenario *scenario, const struct plan *plan,
+                      const char *algorithm, const struct mechanism *mechanism,
+                      struct error *error);
+
+/* Whether the network has room for a plan's groups; STATUS_INPUT with the reason. */
+enum status pair_has_room(const struct mechanism *mechanism, const struct machine *machine,
+                          uint32_t groups, struct error *error);
+
 /* "file:line: message" of an error, on one line. */
 void cli_reason(const struct error *error, char *buffer, size_t size);
 
@@ -110,6 +127,8 @@ int cmd_validate(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_crossover(int argc, char **argv);
 int cmd_nccl(int argc, char **argv);
+int cmd_sweep(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 

@@ -70,52 +70,72 @@ static const char *host_algorithm(const struct scenario *scenario, const char *r
     return other ? own : scenario->machine.node.port_count > 1 ? "rings" : "ring";
 }
 
-/* `groups`: of a plan that the network had no room for; 0: of none. */
-static enum status load_column(struct experiment *experiment, const char *algorithm,
-                               const struct mechanism *mechanism, uint32_t groups,
-                               struct error *error)
+/* The plan of one script. */
+static enum status script_of(const struct scenario *scenario, const struct machine *machine,
+                             const char *name, struct plan *ret_plan, struct error *error)
 {
-    const struct scenario *scenario = experiment->scenario;
-    const struct machine *machine = &scenario->machine;
-    struct plan *plan = &experiment->plans[experiment->count];
     char *path;
-    if (scenario->transfer_count > 0) {
-        enum status made = transfers_plan(scenario, plan, error);
-        if (!made)
-            made = add_column(experiment, mechanism, 0, error);
-        return made;
-    }
+    struct plan plan;
     const char *root = cli_root();
-    const char *name = algorithm ? algorithm : scenario->algorithm ? scenario->algorithm : "ring";
     enum status status = root ? scenario_script_path(scenario, root, name, &path, error)
                               : error_set(error, STATUS_FAILED, "cannot find the algorithms");
     if (status)
         return status;
     status = cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.port_count,
-                      machine_rails(machine), scenario->root_rank, plan, error);
-    if (!status && plan->collective != scenario->collective) {
-        status =
-            error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,
-                      collective_name(plan->collective), collective_name(scenario->collective));
-        plan_free(plan);
+                      machine_rails(machine), scenario->root_rank, &plan, error);
+    if (!status && plan.collective != scenario->collective) {
+        status = error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,
+                           collective_name(plan.collective), collective_name(scenario->collective));
+        plan_free(&plan);
     }
     free(path);
+    if (!status)
+        *ret_plan = plan;
+    return status;
+}
+
+enum status experiment_plan(const struct scenario *scenario, const struct machine *machine,
+                            const char *algorithm, const struct mechanism *mechanism,
+                            struct plan *ret_plan, const char **ret_name, struct error *error)
+{
+    struct plan plan;
+    *ret_name = "";
+    if (scenario->transfer_count > 0)
+        return transfers_plan(scenario, ret_plan, error);
+    const char *name = algorithm ? algorithm : scenario->algorithm ? scenario->algorithm : "ring";
+    enum status status = script_of(scenario, machine, name, &plan, error);
+    *ret_name = name;
     if (status)
         return status;
-    char why[96];
-    bool in_switch = plan_uses_switch(plan), refused = groups > 0;
     /* A mechanism that reduces in the network has its own script, unless the one asked for does. */
-    if (mechanism->algorithm && !in_switch && !refused && strcmp(name, mechanism->algorithm) != 0) {
-        plan_free(plan);
-        return load_column(experiment, mechanism->algorithm, mechanism, 0, error);
+    if (mechanism->algorithm && !plan_uses_switch(&plan) &&
+        strcmp(name, mechanism->algorithm) != 0) {
+        plan_free(&plan);
+        *ret_name = mechanism->algorithm;
+        return script_of(scenario, machine, mechanism->algorithm, ret_plan, error);
     }
-    if (in_switch && !refused &&
+    *ret_plan = plan;
+    return STATUS_OK;
+}
+
+static enum status load_column(struct experiment *experiment, const char *algorithm,
+                               const struct mechanism *mechanism, struct error *error)
+{
+    const struct scenario *scenario = experiment->scenario;
+    const struct machine *machine = &scenario->machine;
+    struct plan *plan = &experiment->plans[experiment->count];
+    char why[96];
+    const char *name;
+    uint32_t groups = 0; /* of a plan that the network has no room for */
+    enum status status =
+        experiment_plan(scenario, machine, algorithm, mechanism, plan, &name, error);
+    if (!status && plan_uses_switch(plan) &&
         !mechanism_has_room(mechanism, machine, plan_groups(plan), why, sizeof why)) {
         groups = plan_groups(plan);
         plan_free(plan);
-        return load_column(experiment, host_algorithm(scenario, name), mechanism, groups, error);
+        status = script_of(scenario, machine, host_algorithm(scenario, name), plan, error);
     }
-    return add_column(experiment, mechanism, groups, error);
+    return status ? status : add_column(experiment, mechanism, groups, error);
 }
 
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
@@ -124,7 +144,7 @@ enum status experiment_open(struct experiment *experiment, const struct scenario
     memset(experiment, 0, sizeof *experiment);
     experiment->scenario = scenario;
     for (size_t i = 0; i < scenario->mechanism_count; i++) {
-        enum status status = load_column(experiment, algorithm, scenario->mechanisms[i], 0, error);
+        enum status status = load_column(experiment, algorithm, scenario->mechanisms[i], error);
         if (status) {
             experiment_close(experiment);
             return status;

@@ -140,7 +140,9 @@ int cli_refuse_format(const struct options *options, const char *what)
 
 const char *cli_root(void)
 {
-    static char root[PATH_MAX];
+    static char root[PATH_MAX]; /* found once; threads come later */
+    if (root[0])
+        return root;
     char exe[PATH_MAX - 64], resolved[PATH_MAX];
     const char *given = getenv("GDSIM_ROOT");
     ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);

@@ -13,31 +13,35 @@ void cli_reason(const struct error *error, char *buffer, size_t size)
         snprintf(buffer, size, "%s%s%s", error->file, error->file[0] ? ": " : "", error->message);
 }
 
-/* A switch must be there where the algorithm uses one; where the mechanism brings one, a run would
- * put the mechanism's own algorithm in place of one that does not. */
-static enum status check_switch(const struct pair *pair, const char *algorithm, struct error *error)
+enum status pair_fits(const struct scenario *scenario, const struct plan *plan,
+                      const char *algorithm, const struct mechanism *mechanism, struct error *error)
 {
-    const struct plan *plan = &pair->experiment.plans[0];
-    const struct routes *routes = &pair->experiment.routes[0];
-    char why[96];
-    if (!plan_uses_switch(plan) &&
-        !mechanism_has_room(pair->mechanism, routes->machine, routes->groups, why, sizeof why))
-        return error_set(error, STATUS_INPUT, "no room for it: %s", why);
-    if (plan_uses_switch(plan) && !pair->mechanism->algorithm)
+    if (scenario->transfer_count > 0)
+        return STATUS_OK;
+    if (plan_uses_switch(plan) && !mechanism->algorithm)
         return error_set(error, STATUS_INPUT, "%s reduces in a switch, and %s has none", plan->name,
-                         pair->mechanism->name);
+                         mechanism->name);
     const char *root = cli_root();
     char *path;
-    if (!algorithm || !pair->mechanism->algorithm || !root)
+    if (!algorithm || !mechanism->algorithm || !root)
         return STATUS_OK;
-    enum status status = scenario_script_path(&pair->view, root, algorithm, &path, error);
+    enum status status = scenario_script_path(scenario, root, algorithm, &path, error);
     if (status)
         return status;
     if (strncmp(path, plan->source, sizeof plan->source - 1) != 0)
         status = error_set(error, STATUS_INPUT, "%s reduces in a switch, which %s does not use",
-                           pair->mechanism->name, algorithm);
+                           mechanism->name, algorithm);
     free(path);
     return status;
+}
+
+enum status pair_has_room(const struct mechanism *mechanism, const struct machine *machine,
+                          uint32_t groups, struct error *error)
+{
+    char why[96];
+    return mechanism_has_room(mechanism, machine, groups, why, sizeof why)
+               ? STATUS_OK
+               : error_set(error, STATUS_INPUT, "no room for it: %s", why);
 }
 
 enum status pair_open(struct pair *pair, const struct scenario *scenario, const char *algorithm,
@@ -52,8 +56,12 @@ enum status pair_open(struct pair *pair, const struct scenario *scenario, const 
         return status;
     snprintf(pair->algorithm, sizeof pair->algorithm, "%s",
              algorithm ? algorithm : pair->experiment.plans[0].name);
-    if (scenario->transfer_count == 0)
-        status = check_switch(pair, algorithm, error);
+    const struct plan *plan = &pair->experiment.plans[0];
+    const struct routes *routes = &pair->experiment.routes[0];
+    if (!plan_uses_switch(plan)) /* and if one was asked for, another is in its place */
+        status = pair_has_room(mechanism, routes->machine, routes->groups, error);
+    if (!status)
+        status = pair_fits(scenario, plan, algorithm, mechanism, error);
     if (status)
         pair_close(pair);
     return status;

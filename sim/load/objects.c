@@ -75,14 +75,13 @@ bool object_integer(const struct object_reader *reader, const struct yaml_node *
     return true;
 }
 
-static bool in_range(const struct object_reader *reader, const struct yaml_node *node,
-                     enum param_id id, double value)
+bool object_in_range(struct diag_list *diag, struct mark mark, enum param_id id, double value)
 {
     const struct param_info *info = param_info(id);
     if (value >= info->minimum && (value <= info->maximum || isinf(value)))
         return true;
     char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX];
-    diag_add(reader->diag, node->mark, info->help, "%s must be %s to %s", info->name,
+    diag_add(diag, mark, info->help, "%s must be %s to %s", info->name,
              param_format(id, info->minimum, low, sizeof low),
              param_format(id, info->maximum, high, sizeof high));
     return false;
@@ -122,7 +121,7 @@ static void read_one(const struct object_reader *reader, struct yaml_node *node,
     const struct yaml_node *scalar = unwrap(reader, node, id, &source);
     if (!scalar || !read_value(reader, scalar, id, &value))
         return;
-    if (in_range(reader, scalar, id, value))
+    if (object_in_range(reader->diag, scalar->mark, id, value))
         param_set(params, id, value, origin_of(reader, scalar, source));
 }
 

@@ -23,6 +23,9 @@ void object_read(const struct object_reader *reader, struct yaml_node *node,
 bool object_integer(const struct object_reader *reader, const struct yaml_node *node,
                     const char *what, double low, double high, double *ret_value);
 
+/* Whether a value lies in the parameter's range; a mistake at `mark` is noted otherwise. */
+bool object_in_range(struct diag_list *diag, struct mark mark, enum param_id id, double value);
+
 /* A scalar's text; NULL with a mistake noted when the node is something else. */
 const char *object_text(const struct object_reader *reader, const struct yaml_node *node,
                         const char *what);

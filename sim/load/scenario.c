@@ -86,6 +86,24 @@ static enum status extend(const struct scenario_request *request, struct diag_li
     return status;
 }
 
+/* What a file is laid on must be known before the rest of --set is laid on it. */
+static const char EXTENDS[] = "extends=";
+
+static bool sets_extends(const char *set)
+{
+    return strncmp(set, EXTENDS, sizeof EXTENDS - 1) == 0;
+}
+
+static enum status set_extends(const struct scenario_request *request, struct yaml_tree *tree,
+                               struct diag_list *diag)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < request->set_count && !status; i++)
+        if (sets_extends(request->set[i]))
+            status = yaml_tree_set(tree, "extends", request->set[i] + sizeof EXTENDS - 1, diag);
+    return status;
+}
+
 static enum status load_tree(const struct scenario_request *request, struct diag_list *diag,
                              const char *path, const struct stack *below,
                              struct yaml_tree **ret_tree)
@@ -93,8 +111,12 @@ static enum status load_tree(const struct scenario_request *request, struct diag
     const struct stack stack = {path, below};
     struct yaml_tree *own = NULL, *base = NULL;
     enum status status = yaml_tree_load(path, &own, diag);
-    if (status)
+    if (!status && !below)
+        status = set_extends(request, own, diag);
+    if (status) {
+        yaml_tree_free(own);
         return status;
+    }
     const struct yaml_entry *extends = yaml_map_entry(own->root, "extends");
     if (!extends) {
         *ret_tree = own;
@@ -124,6 +146,8 @@ static enum status apply_set(const struct scenario_request *request, struct scen
 {
     for (size_t i = 0; i < request->set_count; i++) {
         const char *text = request->set[i], *equals = strchr(text, '=');
+        if (sets_extends(text))
+            continue;
         char *path = equals ? file_path("%.*s", (int)(equals - text), text) : NULL;
         if (!equals || equals == text) {
             free(path);
