@@ -38,6 +38,7 @@ done
 whole layers tests/layers.sh
 whole "parameter page" tests/params-page.sh
 whole documentation tests/docs.sh
+whole sweep tests/sweep.sh
 for file in tests/golden/*.txt; do whole "$file" tests/golden.sh "$file"; done
 rm -f "$log"
 echo "$passed passed, $failed failed"

@@ -17,6 +17,8 @@ static const struct {
     {"whatif", cmd_whatif, "before and after a change; --each tries every remedy and ranks them"},
     {"compare", cmd_compare, "put algorithms on mechanisms beside each other over sizes"},
     {"crossover", cmd_crossover, "find where along an axis the faster of two ways changes"},
+    {"sweep", cmd_sweep, "run every combination along axes, on all cores, into one file"},
+    {"merge", cmd_merge, "put the parts of a sweep together"},
     {"validate", cmd_validate, "compare predictions with published measurements"},
     {"import", cmd_import, "read NCCL XML, topo -m, lspci or gdprobe facts into a scenario"},
     {"nccl", cmd_nccl, "NCCL's own choice of algorithm and protocol, and whether a log agrees"},

@@ -74,6 +74,8 @@ struct axis *axes_find(struct axes *axes, enum axis_kind kind, const char *key)
 struct axis *axes_open(struct axes *axes, const char *key, struct mark mark, struct diag_list *diag)
 {
     enum axis_kind kind = AXIS_KEY;
+    if (strcmp(key, "protocol") == 0) /* as --protocol */
+        key = "engine.protocol";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].name, key) == 0)
             kind = known[i].kind;

@@ -111,8 +111,9 @@ static void read_sample(struct axes *axes, struct yaml_node *map, struct diag_li
 void axes_read(struct axes *axes, struct yaml_node *section, struct diag_list *diag)
 {
     static const char *const keys[] = {"axes", "sample"};
-    if (!section || yaml_check_keys(section, keys, 2, "sweep", diag))
+    if (!section)
         return;
+    yaml_check_keys(section, keys, 2, "sweep", diag);
     struct yaml_node *map = yaml_map_get(section, "axes");
     struct yaml_node *sample = yaml_map_get(section, "sample");
     if (map && map->kind != YAML_TREE_MAP)

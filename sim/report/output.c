@@ -21,7 +21,7 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-static enum status fail(const char *path, int code, struct error *error)
+enum status output_fault(const char *path, int code, struct error *error)
 {
     enum status status =
         error_set(error, STATUS_FAILED, "cannot write '%s': %s", path, strerror(code));
@@ -38,8 +38,7 @@ static enum status fail(const char *path, int code, struct error *error)
     return status;
 }
 
-/* 0 or errno. */
-static int write_all(int fd, const char *data, size_t length)
+int output_write_all(int fd, const char *data, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(fd, data, length);
@@ -58,14 +57,13 @@ static int write_in_place(const char *path, const char *data, size_t length)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return errno;
-    int code = write_all(fd, data, length);
+    int code = output_write_all(fd, data, length);
     if (close(fd) != 0 && code == 0)
         code = errno;
     return code;
 }
 
-/* Create the folders of a path under out/. A path that leaves out/ again gets none. */
-static int make_folders(const char *path)
+int output_folders(const char *path)
 {
     if (strncmp(path, "out/", 4) != 0 || strstr(path, "/../"))
         return 0;
@@ -110,7 +108,7 @@ static int replace(const char *path, const struct stat *old, const char *data, s
     int code;
     int fd = open_temporary(path, &name, &code);
     if (fd >= 0) {
-        code = write_all(fd, data, length);
+        code = output_write_all(fd, data, length);
         if (code == 0 && old && fchmod(fd, old->st_mode & 0777) != 0)
             code = errno;
         if (code == 0 && fsync(fd) != 0 && errno != EINVAL) /* EINVAL: not on this file system */
@@ -132,14 +130,14 @@ enum status output_write(const char *path, const char *data, size_t length, stru
         return error_set(error, STATUS_INPUT, "the name of the output file is empty");
     if (strcmp(path, "-") == 0) {
         /* What the program printed before must come first. */
-        int code = fflush(stdout) != 0 ? errno : write_all(STDOUT_FILENO, data, length);
-        return code == 0 ? STATUS_OK : fail("standard output", code, error);
+        int code = fflush(stdout) != 0 ? errno : output_write_all(STDOUT_FILENO, data, length);
+        return code == 0 ? STATUS_OK : output_fault("standard output", code, error);
     }
-    int code = make_folders(path);
+    int code = output_folders(path);
     if (code != 0)
-        return fail(path, code, error);
+        return output_fault(path, code, error);
     if (path[strlen(path) - 1] == '/')
-        return fail(path, EISDIR, error);
+        return output_fault(path, EISDIR, error);
 
     struct stat old;
     bool exists = lstat(path, &old) == 0;
@@ -151,5 +149,5 @@ enum status output_write(const char *path, const char *data, size_t length, stru
         code = errno; /* a rename would replace even a file that is write-protected */
     else
         code = replace(path, exists ? &old : NULL, data, length);
-    return code == 0 ? STATUS_OK : fail(path, code, error);
+    return code == 0 ? STATUS_OK : output_fault(path, code, error);
 }

@@ -7,7 +7,7 @@
 
 #define BLOCK_S 0.02
 
-enum { BLOCK_MAX = 8192, FIRST_BLOCK = 16 };
+enum { BLOCK_MAX = 8192, FIRST_BLOCK = 1 };
 
 double blocks_clock_s(void)
 {
@@ -74,21 +74,22 @@ bool blocks_take(struct blocks *blocks, struct block *ret_block)
     return some;
 }
 
-void blocks_give(struct blocks *blocks, struct block block, double seconds)
+void blocks_give(struct blocks *blocks, struct block block, double seconds, bool last)
 {
     pthread_mutex_lock(&blocks->lock);
     if (seconds > 1e-9)
         blocks->places_per_s = (double)block.count / seconds;
     blocks->finished += block.count;
-    blocks->open--;
+    blocks->open -= last;
     pthread_cond_broadcast(&blocks->changed);
     pthread_mutex_unlock(&blocks->lock);
 }
 
-void blocks_stop(struct blocks *blocks)
+void blocks_stop(struct blocks *blocks, bool with_block)
 {
     pthread_mutex_lock(&blocks->lock);
     blocks->stopped = true;
+    blocks->open -= with_block;
     pthread_cond_broadcast(&blocks->changed);
     pthread_mutex_unlock(&blocks->lock);
 }

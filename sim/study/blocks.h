@@ -41,11 +41,12 @@ void blocks_free(struct blocks *blocks);
 /* The next block; false when there is none. */
 bool blocks_take(struct blocks *blocks, struct block *ret_block);
 
-/* A block is done after so many seconds. */
-void blocks_give(struct blocks *blocks, struct block block, double seconds);
+/* A block, or the first part of one, is done after so many seconds; `last`: nothing of it is left.
+ */
+void blocks_give(struct blocks *blocks, struct block block, double seconds, bool last);
 
-/* Deal no more. */
-void blocks_stop(struct blocks *blocks);
+/* Deal no more; `with_block`: one that was taken will not be given back. */
+void blocks_stop(struct blocks *blocks, bool with_block);
 
 /* Wait until all is dealt and done, at most so many seconds. Returns whether it is;
  * *ret_finished may be NULL. */
