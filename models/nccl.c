@@ -376,26 +376,32 @@ void nccl_spread(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
                    nvls ? nccl_nvls_channels(comm) : nccl_channels(comm));
 }
 
-bool nccl_choose(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
-                 enum nccl_collective c, uint64_t bytes, struct nccl_choice *ret_choice)
+bool nccl_choose_among(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
+                       enum nccl_collective c, const enum nccl_algorithm *algorithm,
+                       const enum nccl_protocol *protocol, uint64_t bytes,
+                       struct nccl_choice *ret_choice)
 {
     struct nccl_choice best = {.time_us = -1};
-    for (int a = 0; a < NCCL_ALGORITHMS; a++) {
-        for (int p = 0; p < NCCL_PROTOCOLS; p++) {
-            if (nccl_unavailable(comm, c, (enum nccl_algorithm)a, (enum nccl_protocol)p))
-                continue;
-            double time = nccl_time_us(comm, tuning, c, (enum nccl_algorithm)a,
-                                       (enum nccl_protocol)p, bytes, 1);
-            if (time < 0 || (best.time_us >= 0 && time >= best.time_us))
-                continue;
-            best.algorithm = (enum nccl_algorithm)a;
-            best.protocol = (enum nccl_protocol)p;
-            best.time_us = time;
-        }
+    for (int i = 0; i < NCCL_ALGORITHMS * NCCL_PROTOCOLS; i++) {
+        enum nccl_algorithm a = (enum nccl_algorithm)(i / NCCL_PROTOCOLS);
+        enum nccl_protocol p = (enum nccl_protocol)(i % NCCL_PROTOCOLS);
+        if ((algorithm && a != *algorithm) || (protocol && p != *protocol) ||
+            nccl_unavailable(comm, c, a, p))
+            continue;
+        double time = nccl_time_us(comm, tuning, c, a, p, bytes, 1);
+        if (time < 0 || (best.time_us >= 0 && time >= best.time_us))
+            continue;
+        best = (struct nccl_choice){.algorithm = a, .protocol = p, .time_us = time};
     }
     if (best.time_us < 0)
         return false;
     nccl_spread(comm, tuning, c, bytes, &best);
     *ret_choice = best;
     return true;
+}
+
+bool nccl_choose(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
+                 enum nccl_collective c, uint64_t bytes, struct nccl_choice *ret_choice)
+{
+    return nccl_choose_among(comm, tuning, c, NULL, NULL, bytes, ret_choice);
 }

@@ -208,6 +208,12 @@ double nccl_time_us(const struct nccl_comm *comm, const struct nccl_tuning *tuni
 bool nccl_choose(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
                  enum nccl_collective collective, uint64_t bytes, struct nccl_choice *ret_choice);
 
+/* The same where the algorithm or the protocol is given; NULL: any. */
+bool nccl_choose_among(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
+                       enum nccl_collective collective, const enum nccl_algorithm *algorithm,
+                       const enum nccl_protocol *protocol, uint64_t bytes,
+                       struct nccl_choice *ret_choice);
+
 /* Channels and threads of an algorithm and protocol that is given; fills those three fields. */
 void nccl_spread(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
                  enum nccl_collective collective, uint64_t bytes, struct nccl_choice *choice);

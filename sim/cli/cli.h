@@ -59,8 +59,13 @@ int cli_guide(const struct options *options, struct scenario *scenario, struct t
 
 /* ---- experiment: the plans and routes of a scenario, and runs of them ----------------------- */
 
+/* By a protocol of NCCL, a column's machine and routes for the sizes at which NCCL would take the
+ * same protocol and channels. */
+struct settled;
+
 struct experiment {
     const struct scenario *scenario;
+    struct settled *settled; /* a list */
     struct plan plans[SCENARIO_MAX_MECHANISMS];
     struct routes routes[SCENARIO_MAX_MECHANISMS];
     struct result_column columns[SCENARIO_MAX_MECHANISMS];
@@ -77,6 +82,12 @@ enum status experiment_plan(const struct scenario *scenario, const struct machin
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
                             const char *algorithm, struct error *error);
 void experiment_close(struct experiment *experiment);
+
+/* What to run for one cell: the column's plan on the scenario's machine, or on one that has been
+ * settled for the size. The column's routes become those of the job. */
+enum status experiment_job(struct experiment *experiment, size_t column, double size_B,
+                           enum accounting accounting, struct engine_job *ret_job,
+                           struct error *error);
 
 /* Run every mechanism at every size. *ret is for experiment_free_results. */
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,

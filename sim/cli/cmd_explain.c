@@ -40,13 +40,11 @@ static enum status explain(struct experiment *experiment, struct text *text, str
     if (experiment->scenario->size_count > 1)
         text_printf(text, "# the first of %zu sizes; --size chooses another\n",
                     experiment->scenario->size_count);
-    struct engine_job job = {.plan = &experiment->plans[0],
-                             .routes = &experiment->routes[0],
-                             .size_B = experiment->scenario->sizes_B[0],
-                             .accounting = ACCOUNTING_SERIAL,
-                             .trace = true,
-                             .walk = experiment->scenario->walk};
-    enum status status = engine_run(&job, &serial, error);
+    struct engine_job job;
+    enum status status = experiment_job(experiment, 0, experiment->scenario->sizes_B[0],
+                                        ACCOUNTING_SERIAL, &job, error);
+    if (!status)
+        status = engine_run(&job, &serial, error);
     if (status)
         return status;
     if (experiment->scenario->stats)
@@ -56,9 +54,9 @@ static enum status explain(struct experiment *experiment, struct text *text, str
     if (!status) {
         if (experiment->scenario->stats)
             cli_stats(&job, &pipelined);
-        struct explain_cell cell = {.machine = &experiment->scenario->machine,
+        struct explain_cell cell = {.machine = job.routes->machine,
                                     .column = &experiment->columns[0],
-                                    .routes = &experiment->routes[0],
+                                    .routes = job.routes,
                                     .size_B = job.size_B,
                                     .serial = &serial,
                                     .pipelined = &pipelined};
@@ -67,7 +65,7 @@ static enum status explain(struct experiment *experiment, struct text *text, str
     }
     ledger_free(&serial);
     if (!status)
-        explain_write_parameters(text, &experiment->scenario->machine);
+        explain_write_parameters(text, job.routes->machine);
     return status;
 }
 

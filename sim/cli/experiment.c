@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/study/nccl_comm.h"
 
 /* All transfers at once; those of one source in lanes of their own, so that they share it. */
 static enum status transfers_plan(const struct scenario *scenario, struct plan *ret_plan,
@@ -45,6 +46,130 @@ static enum status transfers_plan(const struct scenario *scenario, struct plan *
         *ret_plan = plan;
     return status;
 }
+
+/* ---- by a protocol -------------------------------------------------------------------------- */
+
+struct settled {
+    struct settled *next;
+    size_t column;
+    struct machine machine;
+    struct routes routes;
+    char why[96];
+};
+
+/* What NCCL would take where the scenario leaves it open. */
+static enum status choose(const struct experiment *experiment, size_t column, double size_B,
+                          struct nccl_choice *ret_choice, struct error *error)
+{
+    const struct machine *machine = &experiment->scenario->machine;
+    const struct plan *plan = &experiment->plans[column];
+    bool any = (int)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_AUTO;
+    enum nccl_collective collective;
+    enum nccl_algorithm algorithm;
+    enum nccl_protocol protocol;
+    struct nccl_comm comm;
+    struct nccl_tuning tuning;
+    protocol_of(machine, &protocol);
+    if (!nccl_collective_of(plan->collective, &collective)) {
+        error_set(error, STATUS_INPUT, "NCCL's formula does not know %s",
+                  collective_name(plan->collective));
+        return error_hint(error, "give engine.protocol and engine.channels");
+    }
+    enum status status = nccl_comm_of(machine, experiment->columns[column].mechanism, &comm, error);
+    if (status)
+        return status;
+    nccl_tune(&comm, &tuning);
+    bool known = nccl_algorithm_of(plan->name, &algorithm);
+    uint64_t bytes = size_B < 1 ? 1 : (uint64_t)size_B;
+    if (nccl_choose_among(&comm, &tuning, collective, known ? &algorithm : NULL,
+                          any ? NULL : &protocol, bytes, ret_choice))
+        return STATUS_OK;
+    /* A protocol that NCCL would not take here: its ring's channels, as when it is forced. */
+    *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
+                                       .protocol = any ? NCCL_SIMPLE : protocol};
+    nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
+    return STATUS_OK;
+}
+
+static bool same_settings(const struct machine *a, const struct machine *b)
+{
+    static const enum param_id ids[] = {PARAM_ENGINE_PROTOCOL, PARAM_ENGINE_CHANNELS,
+                                        PARAM_ENGINE_HOPS};
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if ((int)param_get(&a->engine, ids[i]) != (int)param_get(&b->engine, ids[i]))
+            return false;
+    return true;
+}
+
+/* The machine and routes for a size, made when first needed. */
+static enum status settle(struct experiment *experiment, size_t column, double size_B,
+                          struct settled **ret_settled, struct error *error)
+{
+    struct nccl_choice choice;
+    enum status status = choose(experiment, column, size_B, &choice, error);
+    if (status)
+        return status;
+    struct settled *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    snprintf(fresh->why, sizeof fresh->why, "as NCCL would choose: %s, %s, %d channels",
+             nccl_algorithm_name(choice.algorithm), nccl_protocol_name(choice.protocol),
+             choice.channels);
+    status = machine_copy(&experiment->scenario->machine, &fresh->machine, error);
+    if (status) {
+        free(fresh);
+        return status;
+    }
+    nccl_settle(&fresh->machine, &choice, fresh->why);
+    for (struct settled *at = experiment->settled; at; at = at->next)
+        if (at->column == column && same_settings(&at->machine, &fresh->machine)) {
+            machine_free(&fresh->machine);
+            free(fresh);
+            *ret_settled = at;
+            return STATUS_OK;
+        }
+    fresh->column = column;
+    status = machine_finish(&fresh->machine, error);
+    if (!status)
+        status = routes_init(&fresh->routes, &fresh->machine, experiment->columns[column].mechanism,
+                             error);
+    if (status) {
+        machine_free(&fresh->machine);
+        free(fresh);
+        return status;
+    }
+    routes_groups(&fresh->routes, experiment->routes[column].groups);
+    fresh->next = experiment->settled;
+    experiment->settled = *ret_settled = fresh;
+    return STATUS_OK;
+}
+
+enum status experiment_job(struct experiment *experiment, size_t column, double size_B,
+                           enum accounting accounting, struct engine_job *ret_job,
+                           struct error *error)
+{
+    const struct params *engine = &experiment->scenario->machine.engine;
+    int word = (int)param_get(engine, PARAM_ENGINE_PROTOCOL);
+    struct routes *routes = &experiment->routes[column];
+    if (word == PROTOCOL_AUTO ||
+        (word != PROTOCOL_NONE && !(param_get(engine, PARAM_ENGINE_CHANNELS) > 0))) {
+        struct settled *settled = NULL;
+        enum status status = settle(experiment, column, size_B, &settled, error);
+        if (status)
+            return status;
+        routes = &settled->routes;
+    }
+    experiment->columns[column].routes = routes;
+    *ret_job = (struct engine_job){.plan = &experiment->plans[column],
+                                   .routes = routes,
+                                   .size_B = size_B,
+                                   .accounting = accounting,
+                                   .trace = true,
+                                   .walk = experiment->scenario->walk};
+    return STATUS_OK;
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
 
 /* Close the column whose plan has been made. */
 static enum status add_column(struct experiment *experiment, const struct mechanism *mechanism,
@@ -160,6 +285,13 @@ void experiment_close(struct experiment *experiment)
         routes_free(&experiment->routes[i]);
     }
     experiment->count = 0;
+    for (struct settled *at = experiment->settled, *next; at; at = next) {
+        next = at->next;
+        routes_free(&at->routes);
+        machine_free(&at->machine);
+        free(at);
+    }
+    experiment->settled = NULL;
 }
 
 void cli_stats(const struct engine_job *job, const struct ledger *ledger)
@@ -191,17 +323,15 @@ enum status experiment_run(struct experiment *experiment, enum accounting accoun
                                     .ledgers = ledgers};
     for (size_t i = 0; i < count && !status; i++) {
         size_t column = i % experiment->count;
-        struct engine_job job = {.plan = &experiment->plans[column],
-                                 .routes = &experiment->routes[column],
-                                 .size_B = scenario->sizes_B[i / experiment->count],
-                                 .accounting = accounting,
-                                 .trace = true,
-                                 .walk = scenario->walk};
-        status = engine_run(&job, &ledgers[i], error);
+        struct engine_job job;
+        status = experiment_job(experiment, column, scenario->sizes_B[i / experiment->count],
+                                accounting, &job, error);
+        if (!status)
+            status = engine_run(&job, &ledgers[i], error);
         if (!status && scenario->stats)
             cli_stats(&job, &ledgers[i]);
         if (status && error && error->line && !error->file[0])
-            snprintf(error->file, sizeof error->file, "%s", job.plan->source);
+            snprintf(error->file, sizeof error->file, "%s", experiment->plans[column].source);
     }
     if (status)
         experiment_free_results(ret_results);

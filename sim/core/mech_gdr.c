@@ -154,14 +154,16 @@ static enum status remote(const struct machine *machine, const struct endpoints 
     note_setup(machine, (size_t)src_nic, route);
     enum nccl_protocol protocol;
     size_t buffer = src;
-    status = route_stage(route, machine, "post the transfer", post, END_SRC, src, error);
-    if (!status && protocol_of(machine, &protocol) && nccl_sends_from_host(protocol)) {
+    if (protocol_of(machine, &protocol) && nccl_sends_from_host(protocol)) {
         buffer = mechanism_memory(machine, src);
-        status = route_sm_crossing(route, machine, END_SRC, src, buffer, error);
+        status = route_stage_free(route, error);
         if (!status)
-            status = route_stage(route, machine, "in host memory: read the flags",
-                                 PARAM_SOFTWARE_FLAG_HANDOFF, END_SRC, src, error);
+            status = route_sm_crossing(route, machine, END_SRC, src, buffer, error);
     }
+    if (!status)
+        status = route_stage(route, machine,
+                             buffer == src ? "post the transfer" : "read the flags, post", post,
+                             END_SRC, src, error);
     if (!status)
         status =
             route_crossing(route, machine, END_SRC, buffer, (size_t)src_nic, TLP_NIC_READ, error);

@@ -52,7 +52,10 @@ const char *const *param_words(enum param_id id)
     static const char *const modes[] = {"auto", "llt", "sat", NULL};
     static const char *const places[] = {"port", "switch", NULL};
     static const char *const full[] = {"falls_back", "waits", NULL};
+    static const char *const makers[] = {"intel", "amd", "power", "other", NULL};
     switch (id) {
+    case PARAM_CPU_MAKER:
+        return makers;
     case PARAM_ENGINE_PROTOCOL:
         return protocols;
     case PARAM_ENGINE_HOPS:

@@ -56,8 +56,9 @@ double protocol_hop_s(const struct machine *machine, const struct route *route)
 }
 
 /* Make a step of nothing take `hop` seconds, if what it takes by itself is less. What a CPU thread
- * does stays as it is, so that threads are busy for what they do; a flag between GPUs is what the
- * hop latency measures. */
+ * does stays as it is, so that threads are busy for what they do. A flag over NVLink and the way
+ * there are what NCCL's hop latency measures (also through an NVSwitch): they are replaced by it.
+ */
 static void lay_hop(struct route *route, double hop)
 {
     double own = 0;
@@ -66,6 +67,10 @@ static void lay_hop(struct route *route, double hop)
     for (size_t i = 0; i < route->leg_count; i++)
         own += route->legs[i].latency_s;
     struct route_handoff *first = &route->stages[0].handoff;
+    if (route->legs[0].kind == LEG_NVLINK && route->legs[0].latency_s > hop) {
+        own -= route->legs[0].latency_s - hop;
+        route->legs[0].latency_s = hop;
+    }
     if (first->by_gpu && first->label[0]) {
         first->cost_s = fmax(0, hop - (own - first->cost_s));
         snprintf(first->label, sizeof first->label, "flag the peer, by NCCL's hop");

@@ -3,7 +3,8 @@
  * engine.protocol names it; `none` leaves the plain transfers of the mechanism. By a protocol
  *   - flags travel with the payload: every link carries payload / share (models/nccl_protocol.h);
  *   - a step takes at least NCCL's hop latency: what the route's own handoffs and latencies leave
- * of it is added, where GPUs flag each other in place of the flag's own cost;
+ * of it is added; where GPUs flag each other it replaces the flag's cost, and over NVLink the
+ *     way's;
  *   - a transfer is cut into slots, `engine.window` of them in flight;
  *   - the collective pays NCCL's base latency once.
  * LL also moves the sender's buffer to the host (mech_gdr.c).

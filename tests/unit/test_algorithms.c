@@ -399,6 +399,39 @@ static void double_tree_shares_the_load(void **state)
     }
 }
 
+/* NCCL's tree over N nodes of g GPUs: on each chain, which carries its share of S, N-1 nodes send
+ * to their parents and get the sum back: 2(N-1) S over the network, and 2(g-1) S inside each node.
+ * With 100 us to the next node and next to nothing to send, 2 log2 N such waits, however long the
+ * chains. */
+static void nccl_tree_is_chains_and_trees(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t nodes, gpus;
+        int64_t waits;
+    } cases[] = {{1, 8, 0}, {2, 1, 2}, {2, 8, 2}, {4, 2, 4}, {4, 8, 4},
+                 {8, 4, 6}, {8, 1, 6}, {3, 8, 4}, {2, 3, 2}, {4, 16, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t nodes = cases[i].nodes, gpus = cases[i].gpus;
+        struct core_spec spec = {
+            .nodes = nodes, .gpus = gpus, .pcie_Bps = 25e9, .nic_Bps = 10e9, .hop_s = 100e-6};
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_machine(&spec, &machine);
+        core_lua_file("lua/nccl_tree.lua", nodes * gpus, gpus, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 8e6, &ledger);
+        assert_near(ledger.wire_bytes, 2 * (nodes - 1) * 8e6, 1e-12);
+        /* a crossing at each end of the wire, one for each hop inside */
+        assert_near(ledger.crossing_bytes, 2 * (2 * (nodes - 1) + nodes * (gpus - 1)) * 8e6, 1e-12);
+        ledger_free(&ledger);
+        assert_int_equal(core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 1) / (100 * US),
+                         cases[i].waits);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* Two nodes of four GPUs, 8 MB. By ring one GPU of each node sends 2(n-1)/n S out of it: 2 * 14 MB.
  * In two levels each GPU sends 2(N-1)/N of S/4: 8 * 2 MB. */
 static void two_levels_spare_the_network(void **state)
@@ -435,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_chain_is_a_pipeline),
         cmocka_unit_test(trees_save_latency),
         cmocka_unit_test(double_tree_shares_the_load),
+        cmocka_unit_test(nccl_tree_is_chains_and_trees),
         cmocka_unit_test(two_levels_spare_the_network),
     };
     return cmocka_run_group_tests_name("algorithms", tests, NULL, NULL);

@@ -553,8 +553,9 @@ static const struct worsening {
 
 /* What these say is not worse or better: how much memory, who is translated for (a VM's peer
  * packets are sent up, on bare metal they are refused), how dma-buf stands in for the module. */
-static const enum param_id neither[] = {PARAM_STATE_VM, PARAM_STATE_DMABUF, PARAM_STATE_IOMMU_PAGE,
-                                        PARAM_GPU_MEMORY, PARAM_GPU_READ_LATENCY};
+static const enum param_id neither[] = {
+    PARAM_STATE_VM,         PARAM_STATE_DMABUF,           PARAM_STATE_IOMMU_PAGE, PARAM_GPU_MEMORY,
+    PARAM_GPU_READ_LATENCY, PARAM_GPU_COMPUTE_CAPABILITY, PARAM_CPU_MAKER};
 
 static bool change(struct params *params, const struct worsening *by)
 {

@@ -94,6 +94,25 @@ static void empty_ring_takes_what_the_tuner_says(void **state)
         }
 }
 
+/* Through an NVSwitch the way is 1 us by the links' own latencies; LL's hop is 0.6 us there too. */
+static void a_hop_through_a_switch(void **state)
+{
+    (void)state;
+    struct machine machine;
+    struct plan plan;
+    pair_of_gpus(&machine, PROTOCOL_LL, 0);
+    core_add(&machine, "gpu2", DEVICE_GPU);
+    core_join(&machine, LINK_PCIE, "cpu0", "gpu2");
+    core_add(&machine, "nvs0", DEVICE_NVSWITCH);
+    core_set(core_join(&machine, LINK_NVLINK, "nvs0", "gpu0"), PARAM_NVLINK_RATE, 371e9);
+    core_set(core_join(&machine, LINK_NVLINK, "nvs0", "gpu2"), PARAM_NVLINK_RATE, 371e9);
+    one_send(3, 2, 1, &plan);
+    assert_int_equal(run(&machine, &plan, "nvlink", ACCOUNTING_PIPELINED, 0),
+                     llround((6.6 + 0.6) * 1e6));
+    plan_free(&plan);
+    machine_free(&machine);
+}
+
 /* Through host memory: post 1 us and flag 1 us are less than Simple's 5.7 us, which holds; with LL,
  * 1.0 us, the machine's own 2 us do. The tree's constants: LL128 over NVLink 1.25 us. */
 static void hops_by_path_and_algorithm(void **state)
@@ -331,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(payload_and_slots),
         cmocka_unit_test(empty_ring_takes_what_the_tuner_says),
+        cmocka_unit_test(a_hop_through_a_switch),
         cmocka_unit_test(hops_by_path_and_algorithm),
         cmocka_unit_test(hops_between_nodes),
         cmocka_unit_test(channels_bound_what_a_gpu_pushes),

@@ -1,0 +1,85 @@
+-- Allreduce by trees as NCCL builds them: the nodes form a double binary tree, half of the message
+-- each, and inside a node the GPUs form a chain. What a node has collected comes up its chain to the
+-- head, which sends it to the parent node; the sum goes the same way down. A left child's message
+-- meets the head of the chain, a right child's the GPU behind it (NCCL's balanced tree), so that a
+-- level costs one hop between nodes and only the last node its whole chain.
+-- As NCCL's channels, there are as many chains as GPUs in a node, each with another head, so that
+-- every NIC carries its share; they take the two trees in turn.
+-- A node v is child of v with its lowest set bit moved up by one (to the left of it), or cleared where
+-- that leads out of range (to the right); 0 is the root. The second tree is the first one's mirror
+-- image, or shifted by one if the nodes are odd in number: leaves of one are inner nodes of the other.
+collective = "allreduce"
+
+function plan(p)
+  local g, nodes = p.gpus_per_node, p.nodes
+  local levels = log2(max(2 * nodes - 1, 1)) -- log2 rounded up
+  local chains = max(min(g, 8) // 2 * 2, 2)
+  if g > 8 then chains = 6 end -- more do not find lanes
+  p:split(chains)
+
+  local function parent(v)
+    local bit = v & -v
+    local up = v ~ bit | bit << 1
+    if up < nodes then return up end
+    return v ~ bit
+  end
+  -- The GPU at a place of chain c, in the node that is v in the chain's tree.
+  local function rank(c, v, place)
+    local node = v
+    if c % 2 == 1 and nodes % 2 == 0 then node = nodes - 1 - v end
+    if c % 2 == 1 and nodes % 2 == 1 then node = (v + 1) % nodes end
+    return node * g + (c * g // chains + place) % g
+  end
+  -- Where v's message meets its parent's chain.
+  local function meets(v)
+    if v < parent(v) or g == 1 then return 0 end
+    return 1
+  end
+  -- A GPU has a child of another node in one of the trees only, and one chain of which it is the end
+  -- and that it has to pass nothing down: the lane of that chain serves the child.
+  local function child_lane(c, v)
+    if g == 1 then return v < parent(v) and chains + c or 2 * chains + c end
+    if chains < g then return 2 * chains + c % 2 end
+    return chains + (c + meets(v) + 1) % g
+  end
+  -- All chains of all nodes whose lowest set bit is k; the root is above all.
+  local function each(k, send)
+    p:step(function()
+      for c = 0, chains - 1 do
+        if k == levels then send(c, 0) end
+        if k < levels then
+          for v = 1 << k, nodes - 1, 2 << k do send(c, v) end
+        end
+      end
+    end)
+  end
+
+  for k = 0, levels do
+    for place = g - 1, 1, -1 do
+      each(k, function(c, v)
+        p:send { from = rank(c, v, place), to = rank(c, v, place - 1), chunk = c, reduce = true,
+                 lane = c }
+      end)
+    end
+    if k < levels then
+      each(k, function(c, v)
+        p:send { from = rank(c, v, 0), to = rank(c, parent(v), meets(v)), chunk = c, reduce = true,
+                 lane = c }
+      end)
+    end
+  end
+  for k = levels, 0, -1 do
+    if k < levels then
+      each(k, function(c, v)
+        p:send { from = rank(c, parent(v), meets(v)), to = rank(c, v, 0), chunk = c,
+                 lane = child_lane(c, v) }
+      end)
+    end
+    for place = 0, g - 2 do
+      each(k, function(c, v)
+        p:send { from = rank(c, v, place), to = rank(c, v, place + 1), chunk = c,
+                 lane = chains + c }
+      end)
+    end
+  end
+end

@@ -1,0 +1,110 @@
+/* nccl_comm.c: see nccl_comm.h. */
+#include "sim/study/nccl_comm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/core/nccl_node.h"
+
+enum { NEWEST_VERSION = 23007 };
+
+static enum nccl_cpu cpu_of(const struct machine *machine)
+{
+    static const enum nccl_cpu makers[] = {NCCL_CPU_INTEL, NCCL_CPU_AMD, NCCL_CPU_POWER,
+                                           NCCL_CPU_OTHER};
+    for (size_t i = 0; i < machine->node.device_count; i++)
+        if (machine->node.devices[i].kind == DEVICE_CPU)
+            return makers[(size_t)param_get(&machine->node.devices[i].params, PARAM_CPU_MAKER)];
+    return NCCL_CPU_OTHER;
+}
+
+enum status nccl_comm_of(const struct machine *machine, const struct mechanism *mechanism,
+                         struct nccl_comm *ret_comm, struct error *error)
+{
+    struct nccl_node node;
+    struct nccl_comm comm = {.version = NEWEST_VERSION, .net_overhead_us = -1};
+    bool staged = mechanism == mechanism_find("host") || mechanism == mechanism_find("socket");
+    nccl_node_of(machine, staged, mechanism == mechanism_find("p2p"), &node);
+    comm.ranks = (int)machine_ranks(machine);
+    comm.nodes = (int)machine->node_count;
+    comm.max_local_ranks = node.gpus;
+    comm.min_cc = comm.max_cc = node.cc;
+    comm.cpu = cpu_of(machine);
+    node.intel = comm.cpu == NCCL_CPU_INTEL;
+    if (param_origin(&machine->software, PARAM_SOFTWARE_STEP_HANDOFF)->kind != ORIGIN_DEFAULT)
+        comm.net_overhead_us = 1e6 * param_get(&machine->software, PARAM_SOFTWARE_STEP_HANDOFF);
+    comm.nvswitch = node.nvswitch;
+    comm.nvls = node.nvswitch && node.cc >= 90 && node.gpus > 1;
+    comm.collnet = mechanism == mechanism_find("sharp");
+    if (comm.ranks < 2)
+        return error_set(error, STATUS_INPUT, "NCCL has nothing to do for one GPU");
+    if (comm.nodes > 1 && node.nics == 0)
+        return error_set(error, STATUS_INPUT, "NCCL needs NICs between nodes, and there are none");
+    nccl_search(&node, comm.graphs);
+    if (comm.graphs[NCCL_SEARCH_RING].channels == 0)
+        return error_set(error, STATUS_INPUT,
+                         "links or NICs are slower than anything that NCCL's search tries");
+    *ret_comm = comm;
+    return STATUS_OK;
+}
+
+bool nccl_collective_of(enum collective collective, enum nccl_collective *ret_collective)
+{
+    switch (collective) {
+    case COLLECTIVE_ALLREDUCE:
+        *ret_collective = NCCL_ALLREDUCE;
+        return true;
+    case COLLECTIVE_ALLGATHER:
+        *ret_collective = NCCL_ALLGATHER;
+        return true;
+    case COLLECTIVE_REDUCE_SCATTER:
+        *ret_collective = NCCL_REDUCESCATTER;
+        return true;
+    case COLLECTIVE_BROADCAST:
+        *ret_collective = NCCL_BROADCAST;
+        return true;
+    case COLLECTIVE_REDUCE:
+        *ret_collective = NCCL_REDUCE;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm)
+{
+    static const struct {
+        const char *script;
+        enum nccl_algorithm algorithm;
+    } scripts[] = {{"ring", NCCL_RING},
+                   {"rings", NCCL_RING},
+                   {"allgather_ring", NCCL_RING},
+                   {"reduce_scatter_ring", NCCL_RING},
+                   {"broadcast_chain", NCCL_RING},
+                   {"reduce_chain", NCCL_RING},
+                   {"nccl_tree", NCCL_TREE},
+                   {"double_tree", NCCL_TREE},
+                   {"pat", NCCL_PAT},
+                   {"nvls", NCCL_NVLS},
+                   {"collnet", NCCL_COLLNET_DIRECT},
+                   {"sharp", NCCL_COLLNET_CHAIN}};
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
+        if (strcmp(script, scripts[i].script) == 0) {
+            *ret_algorithm = scripts[i].algorithm;
+            return true;
+        }
+    return false;
+}
+
+void nccl_settle(struct machine *machine, const struct nccl_choice *choice, const char *why)
+{
+    struct params *engine = &machine->engine;
+    struct origin origin = {.kind = ORIGIN_SET, .file = why};
+    if ((int)param_get(engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_AUTO)
+        param_set(engine, PARAM_ENGINE_PROTOCOL, protocol_word_of(choice->protocol), origin);
+    if (!(param_get(engine, PARAM_ENGINE_CHANNELS) > 0))
+        param_set(engine, PARAM_ENGINE_CHANNELS, choice->channels, origin);
+    if (param_origin(engine, PARAM_ENGINE_HOPS)->kind == ORIGIN_DEFAULT &&
+        choice->algorithm == NCCL_TREE)
+        param_set(engine, PARAM_ENGINE_HOPS, 1, origin);
+}

@@ -1,0 +1,27 @@
+/* nccl_comm.h: the communicator that NCCL would find on a machine, and what it would choose there.
+ *
+ * The graphs are those of models/nccl_search.h, a search in short, unless somebody has the real
+ * ones. By the mechanism it is told what NCCL may use: host and socket mean neither P2P nor
+ * GPUDirect RDMA (NCCL_P2P_DISABLE=1), p2p no NVLink, sharp that CollNet is on.
+ */
+#ifndef GDSIM_STUDY_NCCL_COMM_H
+#define GDSIM_STUDY_NCCL_COMM_H
+
+#include "sim/core/plan.h"
+#include "sim/core/protocol.h"
+
+/* STATUS_INPUT where NCCL would have nothing to do: one rank, or no way between nodes. */
+enum status nccl_comm_of(const struct machine *machine, const struct mechanism *mechanism,
+                         struct nccl_comm *ret_comm, struct error *error);
+
+/* NCCL's name of a collective; false: it has none (alltoall, sendrecv: sends and receives). */
+bool nccl_collective_of(enum collective collective, enum nccl_collective *ret_collective);
+
+/* Which of NCCL's algorithms a script of lua/ is, by the script's name; false: none. */
+bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm);
+
+/* Set engine.protocol, .channels and .hops to a choice, where nobody gave them. The machine must be
+ * finished again. `why` (kept) says where they came from. */
+void nccl_settle(struct machine *machine, const struct nccl_choice *choice, const char *why);
+
+#endif
