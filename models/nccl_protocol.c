@@ -55,6 +55,13 @@ double nccl_slot_B(enum nccl_protocol protocol)
     return nccl_payload_share(protocol) * buffer_B[protocol] / NCCL_STEPS;
 }
 
+double nccl_grain_B(enum nccl_protocol protocol)
+{
+    return protocol == NCCL_LL      ? 512.0 * 8
+           : protocol == NCCL_LL128 ? 640.0 * 64 * nccl_payload_share(protocol)
+                                    : nccl_slot_B(protocol);
+}
+
 bool nccl_sends_from_host(enum nccl_protocol protocol)
 {
     return protocol == NCCL_LL;

@@ -8,8 +8,9 @@
  *   buffer = 512 KiB (LL: 8 lines * 512 threads * 8 slots * 16 B), 4,915,200 B (LL128: 120 * 640 *
  *   8 * 8 B), 4 MiB (Simple); hop and base by hardware, algorithm and protocol.
  *
- * With LL and LL128 data and flag arrive together, so that the receiver polls the data itself;
- * Simple moves bare data and then a flag, with a fence between. With LL a network proxy must read
+ * With LL and LL128 data and flag arrive together, so that the receiver polls the data itself and
+ * can use each line as it comes; Simple moves bare data and then a flag for the slot, with a fence
+ * between. With LL a network proxy must read
  * the flags, so the sender's buffer is in host memory even where GPUDirect RDMA works; the
  * receiver's, and both of LL128 and Simple, are in device memory then.
  *
@@ -28,7 +29,8 @@
 
 #include "models/nccl.h"
 
-#define NCCL_STEPS 8 /* slots of a channel's buffer */
+#define NCCL_STEPS         8     /* slots of a channel's buffer */
+#define NCCL_LEAST_SLICE_B 32768 /* of the ring by Simple: 2 slots over 32 (prims_simple.h) */
 
 enum nccl_hardware { NCCL_HW_NVLINK, NCCL_HW_PCI, NCCL_HW_NET, NCCL_HARDWARE };
 
@@ -37,6 +39,11 @@ double nccl_payload_share(enum nccl_protocol protocol);
 
 /* Payload in one slot: 32768, 576000, 524288 B. */
 double nccl_slot_B(enum nccl_protocol protocol);
+
+/* Payload that a channel hands on at once, while the rest of the slot is still on its way: 512
+ * threads with a line of 8 B each, 640 threads with 64 B less flags, the slot: 4096, 38400, 524288
+ * B. */
+double nccl_grain_B(enum nccl_protocol protocol);
 
 /* Whether the sender's buffer towards the network is in host memory even with GPUDirect RDMA. */
 bool nccl_sends_from_host(enum nccl_protocol protocol);

@@ -12,7 +12,8 @@ enum { NEWEST_VERSION = 23007 };
 
 static const char doc[] =
     "Which algorithm, protocol and channels NCCL takes for a size, by NCCL's own formula; and "
-    "whether a log of NCCL agrees. FILE is a log or a graph XML.\v"
+    "whether a log of NCCL agrees. FILE is a log, a graph XML, or a scenario: then the engine runs "
+    "NCCL's algorithms too, and what its choice costs is said.\v"
     "A log: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING all_reduce_perf ... > "
     "nccl.log\n"
     "A graph XML: NCCL_GRAPH_DUMP_FILE=graph.xml; it does not say the GPU, hence --cc.\n"
@@ -20,7 +21,10 @@ static const char doc[] =
     "Examples:\n"
     "  gdsim nccl nccl.log\n"
     "  gdsim nccl graph.xml --cc 9.0 --nodes 4 --cpu amd --collective allgather\n"
-    "  gdsim nccl nccl.log --show matrix     NCCL's table as NCCL lays it out\n";
+    "  gdsim nccl nccl.log --show matrix     NCCL's table as NCCL lays it out\n"
+    "  gdsim nccl scenario.yaml --set nodes=4 --measured all_reduce_perf.log\n"
+    "A scenario's graphs are searched in short (models/nccl_search.h) unless --graph has them. Of "
+    "the options above those about the machine are for logs and XML: set a scenario's own keys.\n";
 
 enum key {
     KEY_COMM = 256,
@@ -57,6 +61,9 @@ static const struct argp_option option_table[] = {
     {"collective", 'c', "NAME", 0, "choices for this one, or all (default: the log's; allreduce)",
      0},
     {"sizes", 'S', "LIST", 0, "choices for these sizes (default: the log's; 8 B to 1 GiB)", 0},
+    {"set", 's', "KEY=VALUE", 0, "set any key of the scenario", 0},
+    {"mechanism", 'm', "NAME", 0, "of the scenario, between GPUs (default: its first)", 0},
+    {"measured", 'M', "FILE", 0, "lay a table of nccl-tests beside a scenario", 0},
     {"show", KEY_SHOW, "WHAT", 0, "costs, choices, matrix or all (default all)", 0},
     {"format", 'f', "table|csv|json", 0, "how to print (default table)", 0},
     {"output", 'o', "FILE", 0, "write there instead of to the terminal", 0},
@@ -109,6 +116,22 @@ static void parse_sizes(struct argp_state *state, struct nccl_options *options, 
         if (!*at)
             return;
     }
+}
+
+static bool is_scenario(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".yaml") == 0;
+}
+
+/* What a scenario says itself cannot be said beside it. */
+static void refuse_for_scenario(struct argp_state *state, const struct nccl_options *options)
+{
+    if (options->comm || options->nodes || options->ranks || options->cc || options->has_cpu ||
+        options->channels || options->net_overhead_s >= 0 || options->has_collective ||
+        options->show != SHOW_ALL)
+        argp_error(state, "a scenario says what its machine is: use --set, as in --set nodes=4, "
+                          "--set collective=allgather, --set engine.channels=8");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -177,7 +200,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'S':
         options->size_count = 0;
+        options->shared.sizes = arg;
         parse_sizes(state, options, arg);
+        return 0;
+    case 's':
+        if (options->shared.set_count == CLI_MAX_SET)
+            argp_error(state, "more than %d times --set", CLI_MAX_SET);
+        options->shared.set[options->shared.set_count++] = arg;
+        return 0;
+    case 'M':
+        options->measured = arg;
+        return 0;
+    case 'm':
+        options->shared.mechanism = arg;
         return 0;
     case KEY_SHOW:
         options->show = (enum nccl_show)word(state, "--show", arg, shows, 4);
@@ -196,6 +231,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!options->shared.file)
             argp_error(state, "which file?");
+        if (is_scenario(options->shared.file)) {
+            refuse_for_scenario(state, options);
+            return 0;
+        }
+        if (options->shared.set_count > 0 || options->shared.mechanism || options->measured)
+            argp_error(state,
+                       "--set, --mechanism and --measured are for a scenario (a file *.yaml)");
         if (options->show == SHOW_ALL && strcmp(options->shared.format, "csv") == 0)
             argp_error(state, "CSV is one table: add --show costs or --show choices");
         if (options->show == SHOW_MATRIX && strcmp(options->shared.format, "table") != 0)
@@ -365,9 +407,12 @@ static int run(struct nccl_job *job)
 {
     const struct nccl_options *options = job->options;
     struct error error;
-    enum status status = read_file(job, options->shared.file, false);
+    bool scenario = is_scenario(options->shared.file);
+    enum status status = scenario ? STATUS_OK : read_file(job, options->shared.file, false);
     if (!status && options->graph)
         status = read_file(job, options->graph, true);
+    if (!status && scenario)
+        return nccl_scenario(job);
     if (!status)
         status = settle(job);
     if (status)

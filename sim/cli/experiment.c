@@ -70,6 +70,13 @@ static enum status choose(const struct experiment *experiment, size_t column, do
     struct nccl_comm comm;
     struct nccl_tuning tuning;
     protocol_of(machine, &protocol);
+    bool known = nccl_algorithm_of(plan->name, &algorithm);
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
+                                       .protocol = any ? NCCL_SIMPLE : protocol,
+                                       .channels = (int)channels};
+    if (!any && channels > 0)
+        return STATUS_OK;
     if (!nccl_collective_of(plan->collective, &collective)) {
         error_set(error, STATUS_INPUT, "NCCL's formula does not know %s",
                   collective_name(plan->collective));
@@ -79,14 +86,11 @@ static enum status choose(const struct experiment *experiment, size_t column, do
     if (status)
         return status;
     nccl_tune(&comm, &tuning);
-    bool known = nccl_algorithm_of(plan->name, &algorithm);
     uint64_t bytes = size_B < 1 ? 1 : (uint64_t)size_B;
     if (nccl_choose_among(&comm, &tuning, collective, known ? &algorithm : NULL,
                           any ? NULL : &protocol, bytes, ret_choice))
         return STATUS_OK;
     /* A protocol that NCCL would not take here: its ring's channels, as when it is forced. */
-    *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
-                                       .protocol = any ? NCCL_SIMPLE : protocol};
     nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
     return STATUS_OK;
 }
@@ -149,10 +153,8 @@ enum status experiment_job(struct experiment *experiment, size_t column, double 
                            struct error *error)
 {
     const struct params *engine = &experiment->scenario->machine.engine;
-    int word = (int)param_get(engine, PARAM_ENGINE_PROTOCOL);
     struct routes *routes = &experiment->routes[column];
-    if (word == PROTOCOL_AUTO ||
-        (word != PROTOCOL_NONE && !(param_get(engine, PARAM_ENGINE_CHANNELS) > 0))) {
+    if ((int)param_get(engine, PARAM_ENGINE_PROTOCOL) != PROTOCOL_NONE) {
         struct settled *settled = NULL;
         enum status status = settle(experiment, column, size_B, &settled, error);
         if (status)

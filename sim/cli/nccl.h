@@ -13,8 +13,8 @@
 enum nccl_show { SHOW_ALL, SHOW_COSTS, SHOW_CHOICES, SHOW_MATRIX };
 
 struct nccl_options {
-    struct options shared; /* file, format, output */
-    const char *graph, *algo, *proto;
+    struct options shared; /* file, format, output; of a scenario also set, mechanism, sizes */
+    const char *graph, *algo, *proto, *measured;
     long comm, nodes, ranks, channels;
     int cc, version;
     bool has_cpu, collnet, no_nvls;
@@ -41,6 +41,13 @@ struct nccl_job {
     /* How many the log says, and how many of them come out. */
     size_t cells, cells_same, choices, choices_same, threads, threads_same;
 };
+
+/* "# ..." lines: the communicator, its graphs and channels. */
+void nccl_write_head(const struct nccl_job *job, struct text *text);
+
+/* The whole command on a scenario; returns the exit code. Of a graph XML job->comm has the graphs.
+ */
+int nccl_scenario(struct nccl_job *job);
 
 /* Write the tables that were asked for; counts in the job what the log says and what agrees. */
 enum status nccl_write(struct nccl_job *job, struct text *text, struct error *error);

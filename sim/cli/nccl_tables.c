@@ -291,7 +291,7 @@ static void print_graphs(const struct nccl_job *job, struct text *text)
     }
 }
 
-static void print_head(const struct nccl_job *job, struct text *text)
+void nccl_write_head(const struct nccl_job *job, struct text *text)
 {
     static const char *const cpus[] = {"Intel", "AMD", "POWER", "mixed", "other"};
     const struct nccl_comm *comm = &job->comm;
@@ -375,7 +375,7 @@ enum status nccl_write(struct nccl_job *job, struct text *text, struct error *er
                : grid_write_csv;
     enum status status = STATUS_OK;
     if (human && options->show != SHOW_MATRIX)
-        print_head(job, text);
+        nccl_write_head(job, text);
     if (json && both)
         text_printf(text, "{\"costs\": ");
     if (options->show == SHOW_MATRIX)

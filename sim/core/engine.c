@@ -67,8 +67,8 @@ static enum status walk_init(struct walk *walk, const struct engine_job *job,
     walk->used = calloc(walk->used_count, sizeof *walk->used);
     walk->seen = calloc(fold->kind ? walk->used_count : 1, sizeof *walk->seen);
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
-    walk->window = (uint32_t)param_get(&walk->machine->engine, PARAM_ENGINE_WINDOW);
-    walk->slice_B = protocol_slice_B(walk->machine, walk->plan);
+    for (int network = 0; network < 2; network++)
+        walk->cut[network] = protocol_cut(walk->machine, walk->plan, network);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
     if (!walk->lanes || !walk->used || !walk->seen || !walk->slot_chunks)

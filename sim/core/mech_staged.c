@@ -8,12 +8,13 @@
  *
  *   pageable  as staged, with a CPU copy between the user's buffer and the pinned one
  *   host      as staged, but SMs store and load (one NCCL channel each), and the handoff is a flag
- *             that the proxy thread polls, not a driver call
+ *             that the proxy thread polls, not a driver call. Inside a node, by a protocol of
+ *             NCCL (engine.protocol), the GPUs poll each other's flags
  *   socket    as staged, with a CPU copy into the kernel and one out of it
  *
  * An end that is host memory already needs no copy to get there.
  */
-#include "sim/core/mechanism.h"
+#include "sim/core/protocol.h"
 
 struct style {
     bool sm;            /* SMs move the bytes, not copy engines */
@@ -81,7 +82,11 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
     bool from_gpu = mechanism_kind(machine, &ends->src) == DEVICE_GPU;
     bool to_gpu = mechanism_kind(machine, &ends->dst) == DEVICE_GPU;
     bool network = !ends->same_node;
-    enum status status = mechanism_post(machine, ends, route, error);
+    enum nccl_protocol protocol;
+    /* NCCL's SHM: the SMs of both GPUs flag each other in the buffer, no CPU takes part. */
+    bool flags = style->sm && !network && from_gpu && to_gpu && protocol_of(machine, &protocol);
+    enum status status = flags ? mechanism_flag(machine, ends, route, error)
+                               : mechanism_post(machine, ends, route, error);
     if (!status && from_gpu)
         status =
             crossing(machine, route, END_SRC, src,
@@ -95,7 +100,9 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
         status = over_network(machine, ends, route, error);
     if (!status && network && (style->user_copies || style->kernel_copies))
         status = copy(machine, route, END_DST, dst, error);
-    if (!status && to_gpu && (from_gpu || network || style->user_copies))
+    if (!status && flags)
+        status = route_stage_free(route, error);
+    else if (!status && to_gpu && (from_gpu || network || style->user_copies))
         status =
             hand_over(machine, route, "in host memory: start the copy", END_DST, dst, style, error);
     if (!status && to_gpu)

@@ -113,16 +113,44 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
 
 /* ---- slots and channels --------------------------------------------------------------------- */
 
-double protocol_slice_B(const struct machine *machine, const struct plan *plan)
+static bool is_given(const struct machine *machine, enum param_id id)
+{
+    return param_origin(&machine->engine, id)->kind != ORIGIN_DEFAULT;
+}
+
+struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
+                                 bool network)
 {
     enum nccl_protocol protocol;
-    double slice_B = param_get(&machine->engine, PARAM_ENGINE_SLICE);
     double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
-    if (param_origin(&machine->engine, PARAM_ENGINE_SLICE)->kind != ORIGIN_DEFAULT)
-        return slice_B;
-    if (protocol_of(machine, &protocol))
-        slice_B = nccl_slot_B(protocol);
-    return slice_B * fmax(1, channels / plan->lanes);
+    struct protocol_cut cut = {
+        .slice_B = param_get(&machine->engine, PARAM_ENGINE_SLICE),
+        .halves_B = (double)INFINITY,
+        .window = (uint32_t)param_get(&machine->engine, PARAM_ENGINE_WINDOW),
+    };
+    double each = fmax(1, channels / plan->lanes);
+    if (is_given(machine, PARAM_ENGINE_SLICE))
+        return cut;
+    if (protocol_of(machine, &protocol)) {
+        double slot_B = nccl_slot_B(protocol);
+        cut.slice_B = network ? slot_B : nccl_grain_B(protocol);
+        if (!is_given(machine, PARAM_ENGINE_WINDOW))
+            cut.window = (uint32_t)(NCCL_STEPS * slot_B / cut.slice_B);
+        bool in_loops = plan->collective == COLLECTIVE_ALLREDUCE ||
+                        plan->collective == COLLECTIVE_ALLGATHER ||
+                        plan->collective == COLLECTIVE_REDUCE_SCATTER;
+        if (protocol == NCCL_SIMPLE && in_loops && hops_of(machine) == NCCL_RING)
+            cut.halves_B = 2 * NCCL_LEAST_SLICE_B * each;
+    }
+    cut.slice_B *= each;
+    return cut;
+}
+
+double protocol_slices(const struct protocol_cut *cut, double bytes)
+{
+    if (bytes > cut->slice_B)
+        return ceil(bytes / cut->slice_B);
+    return bytes >= cut->halves_B ? 2 : 1;
 }
 
 double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism)
@@ -138,20 +166,29 @@ double protocol_launch_s(const struct machine *machine, const struct mechanism *
     return 1e-6 * nccl_base_us(hops_of(machine), protocol);
 }
 
-double protocol_push_Bps(const struct machine *machine, const struct params *gpu)
+/* Share of what a channel moves by Simple. */
+static double share_of(const struct machine *machine, const struct params *gpu, enum param_id ll,
+                       enum param_id ll128)
 {
     enum nccl_protocol protocol;
-    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
-    double rate_Bps = param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE);
-    if (!(channels > 0))
-        return (double)INFINITY;
-    if (protocol_of(machine, &protocol) && protocol != NCCL_SIMPLE)
-        rate_Bps *= param_get(gpu, protocol == NCCL_LL ? PARAM_GPU_LL_CHANNEL_SHARE
-                                                       : PARAM_GPU_LL128_CHANNEL_SHARE);
-    return channels * rate_Bps;
+    if (!protocol_of(machine, &protocol) || protocol == NCCL_SIMPLE)
+        return 1;
+    return param_get(gpu, protocol == NCCL_LL ? ll : ll128);
 }
 
-double protocol_host_share(const struct params *gpu)
+double protocol_push_Bps(const struct machine *machine, const struct params *gpu)
 {
-    return param_get(gpu, PARAM_GPU_CHANNEL_RATE) / param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE);
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    if (!(channels > 0))
+        return (double)INFINITY;
+    return channels * param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE) *
+           share_of(machine, gpu, PARAM_GPU_LL_CHANNEL_SHARE, PARAM_GPU_LL128_CHANNEL_SHARE);
+}
+
+double protocol_host_share(const struct machine *machine, const struct params *gpu)
+{
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    return channels * param_get(gpu, PARAM_GPU_CHANNEL_RATE) *
+           share_of(machine, gpu, PARAM_GPU_LL_HOST_SHARE, PARAM_GPU_LL128_HOST_SHARE) /
+           protocol_push_Bps(machine, gpu);
 }

@@ -5,7 +5,8 @@
  *   - a step takes at least NCCL's hop latency: what the route's own handoffs and latencies leave
  * of it is added; where GPUs flag each other it replaces the flag's cost, and over NVLink the
  *     way's;
- *   - a transfer is cut into slots, `engine.window` of them in flight;
+ *   - a transfer is cut into slots, 8 of them in flight (NCCL_STEPS); inside a node LL and LL128
+ * hand on what has come of a slot;
  *   - the collective pays NCCL's base latency once.
  * LL also moves the sender's buffer to the host (mech_gdr.c).
  *
@@ -39,9 +40,22 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
 /* NCCL's latency for one step over the route, in seconds; 0 without a protocol. */
 double protocol_hop_s(const struct machine *machine, const struct route *route);
 
-/* Payload of one slice: engine.slice where that was given; else a slot of each channel that a lane
- * stands for. */
-double protocol_slice_B(const struct machine *machine, const struct plan *plan);
+/* How transfers of a lane are cut: payload of a slice, and how many may be in flight. */
+struct protocol_cut {
+    double slice_B;
+    double halves_B; /* from here on a transfer has two slices at least; INFINITY: never */
+    uint32_t window;
+};
+
+/* Through the network a slice is a slot of each channel that a lane stands for, since a proxy posts
+ * slots; between GPUs of a node it is what the protocol hands on at once. NCCL's ring by
+ * Simple hands on a chunk in two parts, if they have 32 KiB. engine.slice and engine.window hold
+ * where they were given. */
+struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
+                                 bool network);
+
+/* Into how many slices a transfer is cut. */
+double protocol_slices(const struct protocol_cut *cut, double bytes);
 
 /* The base latency, in seconds. */
 double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism);
@@ -49,6 +63,6 @@ double protocol_launch_s(const struct machine *machine, const struct mechanism *
 /* Payload per second that a GPU's channels push (to a peer), together; INFINITY: not known. */
 double protocol_push_Bps(const struct machine *machine, const struct params *gpu);
 /* Share of that which reaches host memory. */
-double protocol_host_share(const struct params *gpu);
+double protocol_host_share(const struct machine *machine, const struct params *gpu);
 
 #endif

@@ -101,16 +101,23 @@ static int lane_load(struct walk *walk, struct lane *lane)
 static enum status lane_prepare(struct walk *walk, struct lane *lane)
 {
     double bytes = walk->job->size_B * lane->transfer.count / walk->plan->chunks;
-    const double slice_B = walk->slice_B;
+    size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
+    const struct protocol_cut *cut = &walk->cut[0];
+    if (walk->cut[0].slice_B < walk->cut[1].slice_B) {
+        const struct route *route = routes_get(walk->job->routes, slot, walk->error);
+        if (!route)
+            return walk->error->status;
+        cut = &walk->cut[route_count_legs(route, LEG_WIRE) > 0];
+    }
     double slices = 1;
-    if (walk->job->accounting == ACCOUNTING_PIPELINED && bytes > slice_B)
-        slices = ceil(bytes / slice_B);
+    lane->window = cut->window;
+    if (walk->job->accounting == ACCOUNTING_PIPELINED)
+        slices = protocol_slices(cut, bytes);
     if (slices > 1e9)
         return error_set(walk->error, STATUS_INPUT,
                          "a transfer of %.0f bytes in slices of %.0f bytes is more than 1e9 slices",
-                         bytes, slice_B);
+                         bytes, cut->slice_B);
     const struct plan_op *op = lane->transfer.op;
-    size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
     lane->order = order_of(walk, lane);
     lane->arrives = lane->transfer;
     if (walk->fold.kind && fold_twin(&walk->fold, walk->plan, &lane->cursor, &lane->transfer,
@@ -180,7 +187,7 @@ static enum status issue_all(struct walk *walk, size_t index)
             if (status || loaded == 0)
                 return status;
         }
-        if (lane->on_the_way >= walk->window)
+        if (lane->on_the_way >= lane->window)
             return STATUS_OK; /* an arrival will call again */
         int ready = mailroom_ready(&walk->mailroom, lane->box, &lane->cursor, &lane->transfer,
                                    lane->slice, lane->slices, walk->error);

@@ -12,6 +12,7 @@
 #include "sim/core/fold.h"
 #include "sim/core/inbox.h"
 #include "sim/core/private.h"
+#include "sim/core/protocol.h"
 #include "sim/core/queue.h"
 #include "sim/core/steady.h"
 #include "sim/core/trace.h"
@@ -29,7 +30,7 @@ struct lane {
     struct transfer transfer; /* being issued, if loaded */
     struct transfer arrives;  /* what its receiver sees: the same, or its twin when folded */
     uint32_t slice, slices;
-    uint32_t on_the_way;
+    uint32_t on_the_way, window;                /* slices: now, and at most */
     uint32_t issued;                            /* slices so far */
     uint32_t box;                               /* inbox of what it may send on */
     uint64_t order;                             /* of the transfer among events of one time */
@@ -87,8 +88,7 @@ struct walk {
     uint32_t ranks;     /* that are simulated: all, or those of the first nodes when folded */
     uint32_t nodes;     /* likewise */
     uint32_t resources; /* of a node */
-    uint32_t window;
-    double slice_B; /* payload of a slice, at most */
+    struct protocol_cut cut[2]; /* of transfers inside a node, and through the network */
     struct fold fold;
     struct seen *seen; /* folded: by resource; see fold.h */
     bool fold_broken;

@@ -190,26 +190,26 @@ static void write_slots(struct text *text, const struct explain_cell *cell,
 {
     enum nccl_protocol protocol;
     double channels = param_get(&cell->machine->engine, PARAM_ENGINE_CHANNELS);
-    double window = param_get(&cell->machine->engine, PARAM_ENGINE_WINDOW);
+    uint32_t lanes = cell->column->plan->lanes;
+    bool network = route_count_legs(route, LEG_WIRE) > 0;
+    struct protocol_cut cut = protocol_cut(cell->machine, cell->column->plan, network);
     if (protocol_of(cell->machine, &protocol))
         text_printf(
             text,
             "  protocol %s: %.15g B on the links for each byte of payload; a slot of a "
-            "channel holds %.15g B of payload;\n"
+            "channel holds %.15g B of payload, handed on by %.15g B inside a node;\n"
             "    a step takes NCCL's hop latency, %.6f us, or its own handoffs and latencies "
             "where they are more\n",
             nccl_protocol_name(protocol), 1 / nccl_payload_share(protocol), nccl_slot_B(protocol),
-            1e6 * protocol_hop_s(cell->machine, route));
+            nccl_grain_B(protocol), 1e6 * protocol_hop_s(cell->machine, route));
     if (channels > 0)
-        text_printf(text,
-                    "  %.0f channels on %u lane%s of the script: %.4g a lane, so a slice is up to "
-                    "%.15g B\n",
-                    channels, cell->column->plan->lanes, cell->column->plan->lanes == 1 ? "" : "s",
-                    channels / cell->column->plan->lanes,
-                    protocol_slice_B(cell->machine, cell->column->plan));
+        text_printf(text, "  %.0f channels on %u lane%s of the script, %.4g a lane\n", channels,
+                    lanes, lanes == 1 ? "" : "s", channels / lanes);
     if (channels > 0 || protocol_of(cell->machine, &protocol))
-        text_printf(text, "  %.0f slices of a lane are in flight at most (NCCL: %d slots)\n",
-                    window, NCCL_STEPS);
+        text_printf(text,
+                    "  so a slice is up to %.15g B, and %u of a lane are in flight at most (NCCL: "
+                    "%d slots)\n",
+                    cut.slice_B, cut.window, NCCL_STEPS);
 }
 
 /* The same transfer, pipelined: what each stage takes for one slice, and the closed form of one
@@ -217,8 +217,9 @@ static void write_slots(struct text *text, const struct explain_cell *cell,
 static enum status write_stages(struct text *text, const struct explain_cell *cell,
                                 const struct span *span, struct error *error)
 {
-    double slice_B = protocol_slice_B(cell->machine, cell->column->plan);
-    double slices = span->bytes > slice_B ? ceil(span->bytes / slice_B) : 1;
+    bool network = route_count_legs(cell->routes->slot[span->slot], LEG_WIRE) > 0;
+    struct protocol_cut cut = protocol_cut(cell->machine, cell->column->plan, network);
+    double slices = protocol_slices(&cut, span->bytes);
     struct timing timing;
     int64_t sum = 0, most = 0;
     enum status status = timing_make(cell->routes->slot[span->slot], cell->machine, span->slot,
