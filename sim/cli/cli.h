@@ -89,6 +89,17 @@ enum status experiment_job(struct experiment *experiment, size_t column, double 
                            enum accounting accounting, struct engine_job *ret_job,
                            struct error *error);
 
+/* ---- settle: a run by a protocol of NCCL; see settle.c --------------------------------------- */
+
+/* Whether the machine names a protocol; then it is settled for each plan and size. */
+bool settle_needed(const struct machine *machine);
+
+/* A copy with protocol, channels and hops as NCCL would take them where they are left open, for
+ * machine_finish. `why` says so and must live as long as the copy. */
+enum status settle_machine(const struct machine *machine, const struct mechanism *mechanism,
+                           const struct plan *plan, double size_B, struct machine *ret_machine,
+                           char *why, size_t size, struct error *error);
+
 /* Run every mechanism at every size. *ret is for experiment_free_results. */
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,
                            struct results *ret_results, struct error *error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/core/units.h"
 #include "sim/report/compare.h"
 #include "sim/report/tidy.h"
 
@@ -13,6 +14,7 @@ static const char doc[] =
     "Examples:\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,recursive_doubling,sharp\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,my.lua -M gdr --sizes '8 B,1 MB'\n"
+    "  gdsim compare scenarios/two-h200.yaml -G rings,nccl_tree -P ll,ll128,simple -M nvlink\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,rings --format csv -o out/compare.csv\n";
 
 #define MAX_ALGORITHMS 32
@@ -20,11 +22,12 @@ static const char doc[] =
 
 struct compare_options {
     struct options shared;
-    char *algorithms, *mechanisms;
+    char *algorithms, *mechanisms, *protocols;
 };
 
 static const struct argp_option option_table[] = {
     {"algorithms", 'G', "LIST", 0, "names or files, with commas between", 0},
+    {"protocols", 'P', "LIST", 0, "of NCCL, with commas between: ll,ll128,simple,auto,none", 0},
     {"mechanisms", 'M', "LIST", 0, "instead of the scenario's, with commas between", 0},
     {0},
 };
@@ -42,6 +45,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'M':
         options->mechanisms = arg;
+        return 0;
+    case 'P':
+        options->protocols = arg;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -81,6 +87,8 @@ struct asked {
     size_t algorithm_count;
     const struct mechanism *mechanisms[SCENARIO_MAX_MECHANISMS];
     size_t mechanism_count;
+    double protocols[MAX_ALGORITHMS]; /* values of engine.protocol */
+    size_t protocol_count;            /* 0: the scenario's */
 };
 
 static enum status read_mechanisms(char *list, struct asked *ret, struct error *error)
@@ -96,6 +104,16 @@ static enum status read_mechanisms(char *list, struct asked *ret, struct error *
         }
     }
     ret->mechanism_count = count;
+    return status;
+}
+
+static enum status read_protocols(char *list, struct asked *ret, struct error *error)
+{
+    const char *names[MAX_ALGORITHMS];
+    enum status status = split(list, "protocols", names, &ret->protocol_count, error);
+    for (size_t i = 0; i < ret->protocol_count && !status; i++)
+        status = param_parse(PARAM_ENGINE_PROTOCOL, names[i], strlen(names[i]), &ret->protocols[i],
+                             error);
     return status;
 }
 
@@ -121,6 +139,10 @@ static enum status read_asked(struct compare_options *options, const struct scen
     }
     if (status)
         return status;
+    if (options->protocols)
+        status = read_protocols(options->protocols, ret, error);
+    if (status)
+        return status;
     if (options->mechanisms)
         return read_mechanisms(options->mechanisms, ret, error);
     memcpy(ret->mechanisms, scenario->mechanisms, sizeof ret->mechanisms);
@@ -138,6 +160,7 @@ struct comparing {
     struct error first; /* why the first pair was left out */
     struct results all; /* one column a pair */
     const char *algorithms[MAX_PAIRS];
+    bool by_protocol; /* algorithms are named with their protocol */
 };
 
 static void comparing_free(struct comparing *comparing)
@@ -153,16 +176,23 @@ static void comparing_free(struct comparing *comparing)
     free((void *)(uintptr_t)comparing->all.columns);
 }
 
+/* `protocol`: a value of engine.protocol; NULL: the scenario's. */
 static enum status add_pair(struct comparing *comparing, const struct scenario *scenario,
                             const char *algorithm, const struct mechanism *mechanism,
-                            struct error *error)
+                            const double *protocol, struct error *error)
 {
-    char reason[800];
+    char reason[800], name[UNITS_TEXT_MAX] = "";
     struct error why;
+    struct scenario variant = *scenario;
+    if (protocol) {
+        param_set(&variant.machine.engine, PARAM_ENGINE_PROTOCOL, *protocol,
+                  (struct origin){.kind = ORIGIN_SET, .file = "--protocols"});
+        param_format(PARAM_ENGINE_PROTOCOL, *protocol, name, sizeof name);
+    }
     struct pair *pair = calloc(1, sizeof *pair);
     if (!pair)
         return error_set(error, STATUS_NOMEM, "out of memory");
-    enum status status = pair_open(pair, scenario, algorithm, mechanism, &why);
+    enum status status = pair_open(pair, &variant, algorithm, mechanism, &why);
     if (!status) {
         status = experiment_run(&pair->experiment, scenario->accounting,
                                 &comparing->runs[comparing->count], &why);
@@ -170,6 +200,8 @@ static enum status add_pair(struct comparing *comparing, const struct scenario *
             pair_close(pair);
     }
     if (!status) {
+        if (protocol)
+            snprintf(pair->algorithm, sizeof pair->algorithm, "%s %s", algorithm, name);
         comparing->pairs[comparing->count++] = pair;
         return STATUS_OK;
     }
@@ -181,7 +213,8 @@ static enum status add_pair(struct comparing *comparing, const struct scenario *
     if (comparing->left_out.length == 0)
         comparing->first = why;
     cli_reason(&why, reason, sizeof reason);
-    text_printf(&comparing->left_out, "  %s/%s: %s\n", algorithm, mechanism->name, reason);
+    text_printf(&comparing->left_out, "  %s%s%s/%s: %s\n", algorithm, protocol ? " " : "", name,
+                mechanism->name, reason);
     return STATUS_OK;
 }
 
@@ -203,6 +236,8 @@ static enum status join(struct comparing *comparing, const struct scenario *scen
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t c = 0; c < count; c++) {
         columns[c] = comparing->runs[c].columns[0];
+        if (comparing->by_protocol)
+            columns[c].label = comparing->pairs[c]->algorithm;
         comparing->algorithms[c] = comparing->pairs[c]->algorithm;
         for (size_t s = 0; s < scenario->size_count; s++)
             ledgers[s * count + c] = *results_at(&comparing->runs[c], s, 0);
@@ -213,12 +248,15 @@ static enum status join(struct comparing *comparing, const struct scenario *scen
 static enum status run_pairs(struct comparing *comparing, const struct scenario *scenario,
                              const struct asked *asked, struct error *error)
 {
-    if (asked->algorithm_count * asked->mechanism_count > MAX_PAIRS)
+    size_t protocols = asked->protocol_count ? asked->protocol_count : 1;
+    comparing->by_protocol = asked->protocol_count > 0;
+    if (asked->algorithm_count * asked->mechanism_count * protocols > MAX_PAIRS)
         return error_set(error, STATUS_INPUT, "more than %d pairs", MAX_PAIRS);
     for (size_t a = 0; a < asked->algorithm_count; a++)
-        for (size_t m = 0; m < asked->mechanism_count; m++) {
-            enum status status =
-                add_pair(comparing, scenario, asked->algorithms[a], asked->mechanisms[m], error);
+        for (size_t i = 0; i < asked->mechanism_count * protocols; i++) {
+            enum status status = add_pair(
+                comparing, scenario, asked->algorithms[a], asked->mechanisms[i / protocols],
+                asked->protocol_count ? &asked->protocols[i % protocols] : NULL, error);
             if (status)
                 return status;
         }

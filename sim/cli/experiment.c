@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
-#include "sim/study/nccl_comm.h"
 
 /* All transfers at once; those of one source in lanes of their own, so that they share it. */
 static enum status transfers_plan(const struct scenario *scenario, struct plan *ret_plan,
@@ -57,44 +56,6 @@ struct settled {
     char why[96];
 };
 
-/* What NCCL would take where the scenario leaves it open. */
-static enum status choose(const struct experiment *experiment, size_t column, double size_B,
-                          struct nccl_choice *ret_choice, struct error *error)
-{
-    const struct machine *machine = &experiment->scenario->machine;
-    const struct plan *plan = &experiment->plans[column];
-    bool any = (int)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_AUTO;
-    enum nccl_collective collective;
-    enum nccl_algorithm algorithm;
-    enum nccl_protocol protocol;
-    struct nccl_comm comm;
-    struct nccl_tuning tuning;
-    protocol_of(machine, &protocol);
-    bool known = nccl_algorithm_of(plan->name, &algorithm);
-    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
-    *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
-                                       .protocol = any ? NCCL_SIMPLE : protocol,
-                                       .channels = (int)channels};
-    if (!any && channels > 0)
-        return STATUS_OK;
-    if (!nccl_collective_of(plan->collective, &collective)) {
-        error_set(error, STATUS_INPUT, "NCCL's formula does not know %s",
-                  collective_name(plan->collective));
-        return error_hint(error, "give engine.protocol and engine.channels");
-    }
-    enum status status = nccl_comm_of(machine, experiment->columns[column].mechanism, &comm, error);
-    if (status)
-        return status;
-    nccl_tune(&comm, &tuning);
-    uint64_t bytes = size_B < 1 ? 1 : (uint64_t)size_B;
-    if (nccl_choose_among(&comm, &tuning, collective, known ? &algorithm : NULL,
-                          any ? NULL : &protocol, bytes, ret_choice))
-        return STATUS_OK;
-    /* A protocol that NCCL would not take here: its ring's channels, as when it is forced. */
-    nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
-    return STATUS_OK;
-}
-
 static bool same_settings(const struct machine *a, const struct machine *b)
 {
     static const enum param_id ids[] = {PARAM_ENGINE_PROTOCOL, PARAM_ENGINE_CHANNELS,
@@ -109,22 +70,16 @@ static bool same_settings(const struct machine *a, const struct machine *b)
 static enum status settle(struct experiment *experiment, size_t column, double size_B,
                           struct settled **ret_settled, struct error *error)
 {
-    struct nccl_choice choice;
-    enum status status = choose(experiment, column, size_B, &choice, error);
-    if (status)
-        return status;
     struct settled *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return error_set(error, STATUS_NOMEM, "out of memory");
-    snprintf(fresh->why, sizeof fresh->why, "as NCCL would choose: %s, %s, %d channels",
-             nccl_algorithm_name(choice.algorithm), nccl_protocol_name(choice.protocol),
-             choice.channels);
-    status = machine_copy(&experiment->scenario->machine, &fresh->machine, error);
+    enum status status = settle_machine(
+        &experiment->scenario->machine, experiment->columns[column].mechanism,
+        &experiment->plans[column], size_B, &fresh->machine, fresh->why, sizeof fresh->why, error);
     if (status) {
         free(fresh);
         return status;
     }
-    nccl_settle(&fresh->machine, &choice, fresh->why);
     for (struct settled *at = experiment->settled; at; at = at->next)
         if (at->column == column && same_settings(&at->machine, &fresh->machine)) {
             machine_free(&fresh->machine);
@@ -152,9 +107,8 @@ enum status experiment_job(struct experiment *experiment, size_t column, double 
                            enum accounting accounting, struct engine_job *ret_job,
                            struct error *error)
 {
-    const struct params *engine = &experiment->scenario->machine.engine;
     struct routes *routes = &experiment->routes[column];
-    if ((int)param_get(engine, PARAM_ENGINE_PROTOCOL) != PROTOCOL_NONE) {
+    if (settle_needed(&experiment->scenario->machine)) {
         struct settled *settled = NULL;
         enum status status = settle(experiment, column, size_B, &settled, error);
         if (status)

@@ -21,6 +21,11 @@ struct sweep_worker {
     const struct plan_entry **plans; /* by algorithm and mechanism; of this machine */
     size_t algorithms;
     struct cell *cells;
+    /* By a protocol: the machine of the last point, settled for its size, and its routes. */
+    struct machine settled;
+    struct routes settled_routes;
+    bool has_settled;
+    char settled_why[96];
 };
 
 struct sweep_worker *sweep_worker_new(struct sweep *sweep)
@@ -51,6 +56,11 @@ static void forget_routes(struct sweep_worker *worker)
             routes_free(&worker->routes[i]);
         worker->made[i] = false;
     }
+    if (worker->has_settled) {
+        routes_free(&worker->settled_routes);
+        machine_free(&worker->settled);
+    }
+    worker->has_settled = false;
     engine_forget(worker->engine);
 }
 
@@ -230,6 +240,26 @@ static void fill_refusal(struct sweep_worker *worker, const struct request *requ
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+/* Routes for the point on a machine that is settled for its size: protocol and channels go with it.
+ */
+static enum status settle_point(struct sweep_worker *worker, const struct request *request,
+                                const struct plan *plan, struct error *error)
+{
+    forget_routes(worker);
+    enum status status =
+        settle_machine(&worker->machine, request->mechanism, plan, request->size_B,
+                       &worker->settled, worker->settled_why, sizeof worker->settled_why, error);
+    if (status)
+        return status;
+    status = machine_finish(&worker->settled, error);
+    if (!status)
+        status = routes_init(&worker->settled_routes, &worker->settled, request->mechanism, error);
+    worker->has_settled = !status;
+    if (status)
+        machine_free(&worker->settled);
+    return status;
+}
+
 /* Run the point on the worker's machine. */
 static enum status run_point(struct sweep_worker *worker, const struct request *request,
                              struct error *error)
@@ -253,13 +283,18 @@ static enum status run_point(struct sweep_worker *worker, const struct request *
         *error = (*plan)->error;
         return error->status;
     }
-    if (!worker->made[at]) {
+    struct routes *routes = &worker->routes[at];
+    if (settle_needed(&worker->machine)) {
+        if (settle_point(worker, request, &(*plan)->plan, error))
+            return error->status;
+        routes = &worker->settled_routes;
+    } else if (!worker->made[at]) {
         if (routes_init(&worker->routes[at], &worker->machine, request->mechanism, error))
             return error->status;
         worker->made[at] = true;
     }
     const struct engine_job job = {.plan = &(*plan)->plan,
-                                   .routes = &worker->routes[at],
+                                   .routes = routes,
                                    .size_B = request->size_B,
                                    .accounting = request->accounting,
                                    .trace = true};
@@ -271,7 +306,7 @@ static enum status run_point(struct sweep_worker *worker, const struct request *
         return status;
     }
     const struct result_column column = {request->mechanism, job.plan, job.routes};
-    fill_result(worker, &column, &worker->machine, request, ledger);
+    fill_result(worker, &column, routes->machine, request, ledger);
     return STATUS_OK;
 }
 

@@ -9,6 +9,7 @@ struct result_column {
     const struct mechanism *mechanism;
     const struct plan *plan;
     const struct routes *routes;
+    const char *label; /* of the algorithm; NULL: the plan's name */
 };
 
 struct results {

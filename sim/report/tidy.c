@@ -43,7 +43,7 @@ void tidy_cells(const struct results *results, size_t size, size_t column,
     size_t limit = ledger_limit(ledger);
     struct cell *at = ret_cells;
     *at++ = text_cell(collective_name(from->plan->collective));
-    *at++ = text_cell(from->plan->name);
+    *at++ = text_cell(from->label ? from->label : from->plan->name);
     *at++ = text_cell(from->mechanism->name);
     *at++ = text_cell(accounting_name(results->accounting));
     *at++ = (struct cell){.present = true, .as.integer = from->plan->ranks};
