@@ -51,6 +51,7 @@ struct comparison {
     struct text left_out;
     size_t sizes, best; /* sizes compared; those at which NCCL's choice is the engine's fastest */
     double worst, worst_B;
+    size_t hopeless; /* runs left out */
     struct nccl_tests measured;
     double floor_us; /* the shortest measured time: what launches alone take */
     size_t judged;   /* measured sizes that take longer in the engine */
@@ -121,6 +122,19 @@ static enum status add_candidates(struct comparison *comparison, struct error *e
 /* ---- one size ---------------------------------------------------------------------------------
  */
 
+/* Candidates that NCCL's formula says take more than so many times its choice are not run: it was
+ * never off by more than 2.4 times where it could be checked, and they take the longest to run. */
+#define HOPELESS 4
+
+static bool hopeless(const struct comparison *comparison, const struct candidate *candidate,
+                     double size_B, const struct nccl_choice *choice)
+{
+    double us =
+        nccl_time_us(&comparison->job->comm, &comparison->job->tuning, comparison->collective,
+                     candidate->algorithm, candidate->protocol, (uint64_t)size_B, 1);
+    return us > HOPELESS * choice->time_us;
+}
+
 static enum status run_candidate(const struct comparison *comparison, struct candidate *candidate,
                                  double size_B, struct error *error)
 {
@@ -190,6 +204,10 @@ static enum status add_row(struct comparison *comparison, struct grid *grid, dou
         nccl_choose(&job->comm, &job->tuning, comparison->collective, (uint64_t)size_B, &choice);
     for (size_t i = 0; i < comparison->count; i++) {
         struct candidate *candidate = &comparison->candidates[i];
+        if (any && hopeless(comparison, candidate, size_B, &choice)) {
+            comparison->hopeless++;
+            continue;
+        }
         enum status status = run_candidate(comparison, candidate, size_B, error);
         if (status)
             return status;
@@ -245,6 +263,10 @@ static void write_summary(const struct comparison *comparison, struct text *text
     char size[UNITS_TEXT_MAX];
     if (comparison->left_out.length > 0)
         text_printf(text, "%s", comparison->left_out.data);
+    if (comparison->hopeless > 0)
+        text_printf(text,
+                    "# %zu runs left out that the formula says take over %d times NCCL's choice\n",
+                    comparison->hopeless, HOPELESS);
     if (comparison->sizes == 0)
         return;
     text_printf(text, "# at %zu of %zu sizes NCCL takes what is fastest in the engine",
@@ -319,12 +341,12 @@ static enum status write_comparison(struct comparison *comparison, struct text *
     return status;
 }
 
-/* The first of the scenario's mechanisms that moves bytes between GPUs. */
+/* The first of the scenario's mechanisms by which NCCL moves bytes between GPUs. */
 static const struct mechanism *mechanism_of(const struct scenario *scenario)
 {
     for (size_t i = 0; i < scenario->mechanism_count; i++)
-        if (scenario->mechanisms[i]->span == SPAN_NETWORK ||
-            scenario->mechanisms[i]->span == SPAN_PEERS)
+        if (protocol_serves(scenario->mechanisms[i]) &&
+            scenario->mechanisms[i]->span != SPAN_SWITCH)
             return scenario->mechanisms[i];
     return mechanism_find("gdr");
 }

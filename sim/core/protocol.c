@@ -78,7 +78,7 @@ static void lay_hop(struct route *route, double hop)
         route->legs[0].latency_s += fmax(0, hop - own);
 }
 
-static bool moves_by_nccl(const struct mechanism *mechanism)
+bool protocol_serves(const struct mechanism *mechanism)
 {
     static const char *const names[] = {"host",   "socket", "gdr",   "async", "p2p",
                                         "nvlink", "ipc",    "sharp", "nvls"};
@@ -95,7 +95,8 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
     route->line_factor = 1;
     if (!protocol_of(machine, &protocol))
         return STATUS_OK;
-    if (!moves_by_nccl(mechanism) || (mechanism->span == SPAN_SWITCH && protocol != NCCL_SIMPLE)) {
+    if (!protocol_serves(mechanism) ||
+        (mechanism->span == SPAN_SWITCH && protocol != NCCL_SIMPLE)) {
         error_set(error, STATUS_INPUT, "NCCL has no protocol %s for %s",
                   nccl_protocol_name(protocol), mechanism->title);
         return error_hint(error, mechanism->span == SPAN_SWITCH
@@ -113,6 +114,8 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
 
 /* ---- slots and channels --------------------------------------------------------------------- */
 
+#define SLICES_FINEST 64 /* of a transfer that is handed on by the grain */
+
 static bool is_given(const struct machine *machine, enum param_id id)
 {
     return param_origin(&machine->engine, id)->kind != ORIGIN_DEFAULT;
@@ -128,29 +131,39 @@ struct protocol_cut protocol_cut(const struct machine *machine, const struct pla
         .halves_B = (double)INFINITY,
         .window = (uint32_t)param_get(&machine->engine, PARAM_ENGINE_WINDOW),
     };
-    double each = fmax(1, channels / plan->lanes);
-    if (is_given(machine, PARAM_ENGINE_SLICE))
+    bool given = is_given(machine, PARAM_ENGINE_SLICE);
+    double each = given ? 1 : fmax(1, channels / plan->lanes);
+    cut.grain_B = cut.slice_B *= each;
+    if (given || !protocol_of(machine, &protocol))
         return cut;
-    if (protocol_of(machine, &protocol)) {
-        double slot_B = nccl_slot_B(protocol);
-        cut.slice_B = network ? slot_B : nccl_grain_B(protocol);
-        if (!is_given(machine, PARAM_ENGINE_WINDOW))
-            cut.window = (uint32_t)(NCCL_STEPS * slot_B / cut.slice_B);
-        bool in_loops = plan->collective == COLLECTIVE_ALLREDUCE ||
-                        plan->collective == COLLECTIVE_ALLGATHER ||
-                        plan->collective == COLLECTIVE_REDUCE_SCATTER;
-        if (protocol == NCCL_SIMPLE && in_loops && hops_of(machine) == NCCL_RING)
-            cut.halves_B = 2 * NCCL_LEAST_SLICE_B * each;
-    }
-    cut.slice_B *= each;
+    cut.slice_B = each * nccl_slot_B(protocol);
+    cut.grain_B = network ? cut.slice_B : each * nccl_grain_B(protocol);
+    bool in_loops = plan->collective == COLLECTIVE_ALLREDUCE ||
+                    plan->collective == COLLECTIVE_ALLGATHER ||
+                    plan->collective == COLLECTIVE_REDUCE_SCATTER;
+    if (protocol == NCCL_SIMPLE && in_loops && hops_of(machine) == NCCL_RING)
+        cut.halves_B = 2 * NCCL_LEAST_SLICE_B * each;
     return cut;
+}
+
+static double slots_of(const struct protocol_cut *cut, double bytes)
+{
+    return bytes > cut->slice_B ? ceil(bytes / cut->slice_B) : 1;
 }
 
 double protocol_slices(const struct protocol_cut *cut, double bytes)
 {
-    if (bytes > cut->slice_B)
-        return ceil(bytes / cut->slice_B);
-    return bytes >= cut->halves_B ? 2 : 1;
+    double slots = slots_of(cut, bytes);
+    if (bytes > cut->grain_B && cut->grain_B < cut->slice_B)
+        return fmax(slots, fmin(ceil(bytes / cut->grain_B), SLICES_FINEST));
+    return bytes >= cut->halves_B ? fmax(slots, 2) : slots;
+}
+
+uint32_t protocol_window(const struct protocol_cut *cut, double bytes)
+{
+    if (!(cut->grain_B < cut->slice_B))
+        return cut->window;
+    return cut->window * (uint32_t)ceil(protocol_slices(cut, bytes) / slots_of(cut, bytes));
 }
 
 double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism)

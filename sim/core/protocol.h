@@ -32,6 +32,9 @@ enum protocol_word { PROTOCOL_NONE, PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE
 bool protocol_of(const struct machine *machine, enum nccl_protocol *ret_protocol);
 double protocol_word_of(enum nccl_protocol protocol);
 
+/* Whether NCCL moves bytes by the mechanism, so that it has protocols. */
+bool protocol_serves(const struct mechanism *mechanism);
+
 /* Lay the protocol on a route that has just been built. STATUS_INPUT where NCCL has no such
  * transfer. */
 enum status protocol_lay(const struct mechanism *mechanism, const struct machine *machine,
@@ -40,22 +43,26 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
 /* NCCL's latency for one step over the route, in seconds; 0 without a protocol. */
 double protocol_hop_s(const struct machine *machine, const struct route *route);
 
-/* How transfers of a lane are cut: payload of a slice, and how many may be in flight. */
+/* How transfers of a lane are cut into slices. */
 struct protocol_cut {
-    double slice_B;
+    double slice_B;  /* payload of one at most: a slot of each channel that the lane stands for */
+    double grain_B;  /* of one at least, where it need not wait for the slot; else slice_B */
     double halves_B; /* from here on a transfer has two slices at least; INFINITY: never */
-    uint32_t window;
+    uint32_t window; /* slots in flight at most */
 };
 
-/* Through the network a slice is a slot of each channel that a lane stands for, since a proxy posts
- * slots; between GPUs of a node it is what the protocol hands on at once. NCCL's ring by
- * Simple hands on a chunk in two parts, if they have 32 KiB. engine.slice and engine.window hold
- * where they were given. */
+/* Through the network a slice is a slot, since a proxy posts slots; between GPUs of a node it is
+ * what the protocol hands on at once. NCCL's ring by Simple hands on a chunk in two parts, if they
+ * have 32 KiB. engine.slice and engine.window hold where they were given. */
 struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
                                  bool network);
 
-/* Into how many slices a transfer is cut. */
+/* Into how many slices a transfer is cut: as fine as the grain, but no finer than a 64th of the
+ * transfer, beyond which hardly any time is saved. */
 double protocol_slices(const struct protocol_cut *cut, double bytes);
+
+/* How many of these slices may be in flight: those of `window` slots. */
+uint32_t protocol_window(const struct protocol_cut *cut, double bytes);
 
 /* The base latency, in seconds. */
 double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism);

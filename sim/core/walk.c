@@ -103,14 +103,14 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
     double bytes = walk->job->size_B * lane->transfer.count / walk->plan->chunks;
     size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
     const struct protocol_cut *cut = &walk->cut[0];
-    if (walk->cut[0].slice_B < walk->cut[1].slice_B) {
+    if (walk->cut[0].grain_B < walk->cut[1].grain_B) {
         const struct route *route = routes_get(walk->job->routes, slot, walk->error);
         if (!route)
             return walk->error->status;
         cut = &walk->cut[route_count_legs(route, LEG_WIRE) > 0];
     }
     double slices = 1;
-    lane->window = cut->window;
+    lane->window = protocol_window(cut, bytes);
     if (walk->job->accounting == ACCOUNTING_PIPELINED)
         slices = protocol_slices(cut, bytes);
     if (slices > 1e9)

@@ -206,10 +206,8 @@ static void write_slots(struct text *text, const struct explain_cell *cell,
         text_printf(text, "  %.0f channels on %u lane%s of the script, %.4g a lane\n", channels,
                     lanes, lanes == 1 ? "" : "s", channels / lanes);
     if (channels > 0 || protocol_of(cell->machine, &protocol))
-        text_printf(text,
-                    "  so a slice is up to %.15g B, and %u of a lane are in flight at most (NCCL: "
-                    "%d slots)\n",
-                    cut.slice_B, cut.window, NCCL_STEPS);
+        text_printf(text, "  so a slot of a lane is %.15g B, and %u are in flight at most\n",
+                    cut.slice_B, cut.window);
 }
 
 /* The same transfer, pipelined: what each stage takes for one slice, and the closed form of one

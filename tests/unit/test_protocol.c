@@ -177,9 +177,10 @@ static void hops_between_nodes(void **state)
 /* ---- channels ------------------------------------------------------------------------------- */
 
 /* 64 MiB by 4 channels of 21 GB/s: slices of 4 slots, 2 MiB, so 32 of them, each 2 MiB / 84 GB/s =
- * 24.966 us; the first has waited for launch and hop. LL: a quarter of the rate, and slices of 4 *
- * 4 KiB, what the channels hand on at once. LL128: 0.77. 24 channels would carry 504 GB/s: the link
- * limits, 371 GB/s, and with LL128 128/120 of the payload passes it. */
+ * 24.966 us; the first has waited for launch and hop. LL: a quarter of the rate, 512
+ * slots of 4 * 32 KiB. LL128: 0.77; 30 slots, but lines are handed on, in 64 slices. 24 channels
+ * would carry 504 GB/s: the link limits, 371 GB/s, and with LL128 128/120 of the payload passes it.
+ */
 static void channels_bound_what_a_gpu_pushes(void **state)
 {
     (void)state;
@@ -187,11 +188,12 @@ static void channels_bound_what_a_gpu_pushes(void **state)
     static const struct {
         enum protocol_word protocol;
         double channels, us, slice_B, rate_Bps;
+        bool lines;
     } rows[] = {{PROTOCOL_SIMPLE, 4, 8.4 + 3.4, 4 * 524288, 84e9},
-                {PROTOCOL_LL, 4, 6.6 + 0.6, 4 * 4096, 21e9},
-                {PROTOCOL_LL128, 4, 14 + 1.9, 4 * 38400, 0.77 * 84e9},
+                {PROTOCOL_LL, 4, 6.6 + 0.6, 4 * 32768, 21e9, true},
+                {PROTOCOL_LL128, 4, 14 + 1.9, 4 * 576000, 0.77 * 84e9, true},
                 {PROTOCOL_SIMPLE, 24, 8.4 + 3.4, 24 * 524288, 371e9},
-                {PROTOCOL_LL128, 24, 14 + 1.9, 24 * 38400, 371e9 * 120 / 128},
+                {PROTOCOL_LL128, 24, 14 + 1.9, 24 * 576000, 371e9 * 120 / 128, true},
                 {PROTOCOL_NONE, 4, 0.6 + 0.5, 4 * 524288, 84e9},
                 {PROTOCOL_NONE, 0, 0.6 + 0.5, 524288, 371e9}};
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -199,7 +201,8 @@ static void channels_bound_what_a_gpu_pushes(void **state)
         struct plan plan;
         pair_of_gpus(&machine, rows[i].protocol, rows[i].channels);
         one_send(2, 1, 1, &plan);
-        double slices = ceil(S / rows[i].slice_B);
+        /* where lines are handed on: 64 at least, more where slots are smaller */
+        double slices = fmax(ceil(S / rows[i].slice_B), rows[i].lines ? 64 : 1);
         double each_us = 1e6 * S / slices / rows[i].rate_Bps;
         int64_t expected = llround(rows[i].us * 1e6) + (int64_t)slices * llround(each_us * 1e6);
         int64_t actual = run(&machine, &plan, "nvlink", ACCOUNTING_PIPELINED, S);
@@ -277,16 +280,19 @@ static void a_slice_that_was_given_stands(void **state)
     struct plan plan;
     pair_of_gpus(&machine, PROTOCOL_LL, 16);
     one_send(2, 1, 2, &plan);
-    struct protocol_cut cut = protocol_cut(&machine, &plan, true); /* 8 slots of 8 channels */
-    assert_near(cut.slice_B, 8 * 32768, 0);
-    assert_int_equal(cut.window, 8);
-    cut = protocol_cut(&machine, &plan, false); /* the same bytes in flight, in lines */
-    assert_near(cut.slice_B, 8 * 4096, 0);
-    assert_int_equal(cut.window, 64);
+    struct protocol_cut cut = protocol_cut(&machine, &plan, true); /* slots of 8 channels */
+    assert_near(protocol_slices(&cut, 800000), 4, 0);              /* of 262,144 B */
+    assert_int_equal(protocol_window(&cut, 800000), 8);
+    cut = protocol_cut(&machine, &plan, false); /* the same bytes in flight, in lines of 32 KiB */
+    assert_near(protocol_slices(&cut, 800000), 25, 0);
+    assert_int_equal(protocol_window(&cut, 800000), 8 * 7); /* 25 slices in 4 slots */
+    assert_near(protocol_slices(&cut, 8e6), 64, 0);         /* no finer: 31 slots */
+    assert_near(protocol_slices(&cut, 100), 1, 0);
+    assert_int_equal(protocol_window(&cut, 100), 8); /* each transfer takes a slot */
     core_set(&machine.engine, PARAM_ENGINE_SLICE, 100000);
     cut = protocol_cut(&machine, &plan, false);
-    assert_near(cut.slice_B, 100000, 0);
-    assert_int_equal(cut.window, 8);
+    assert_near(protocol_slices(&cut, 800000), 8, 0);
+    assert_int_equal(protocol_window(&cut, 800000), 8);
     plan_free(&plan);
     machine_free(&machine);
 }
