@@ -11,5 +11,6 @@ int cmd_facts(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 
 #endif

@@ -1,6 +1,5 @@
 /* cmd_bench.c: `gdprobe bench`: the groups of measurements, each in a child of its own. */
 #include <argp.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,7 +336,7 @@ int cmd_bench(int argc, char **argv)
 {
     static struct run run;
     struct bench_settings *settings = &run.options.settings;
-    *settings = (struct bench_settings){.time_s = NAN, .counted_s = NAN, .timeout_s = 30};
+    *settings = (struct bench_settings){.time_s = -1, .counted_s = -1, .timeout_s = 30};
     argp_err_exit_status = EXIT_BAD_INPUT;
     argp_parse(&argp, argc, argv, 0, NULL, &run.options);
     bool full = run.options.full;
@@ -354,9 +353,9 @@ int cmd_bench(int argc, char **argv)
     }
     if (settings->size_count == 0)
         default_sizes(settings, full);
-    if (isnan(settings->time_s))
+    if (settings->time_s < 0)
         settings->time_s = full ? 0.1 : 0.02;
-    if (isnan(settings->counted_s))
+    if (settings->counted_s < 0)
         settings->counted_s = full ? 1 : 0.3;
     settings->least = full ? 9 : 5;
     run.progress = isatty(STDERR_FILENO);

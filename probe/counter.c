@@ -15,6 +15,8 @@ void counter_read(struct counter *counter, uint64_t value, double time_s, double
                         : counter->wide ? value
                                         : value + (UINT64_C(1) << 32) - counter->last;
         counter->total += step;
+        if (gap_s > counter->worst_gap_s)
+            counter->worst_gap_s = gap_s;
         if (!counter->wide) {
             counter->wraps += back;
             counter->doubts += gap_s * max_rate >= WRAP_B;

@@ -13,6 +13,7 @@ static const struct {
     {"doctor", cmd_doctor, "whether each fast path can engage here: evidence, checks, fixes"},
     {"capture", cmd_capture, "copy what these two read into a directory, to ask it elsewhere"},
     {"bench", cmd_bench, "measure what transfers cost, and what the counters show meanwhile"},
+    {"watch", cmd_watch, "run a command and say which way its bytes took"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

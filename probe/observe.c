@@ -19,8 +19,8 @@ struct observation observation(const char *experiment, const char *place, const 
     snprintf(row.place, sizeof row.place, "%s", place);
     snprintf(row.quantity, sizeof row.quantity, "%s", quantity);
     snprintf(row.unit, sizeof row.unit, "%s", unit);
-    row.size_B = row.chunk_B = row.value = row.min = row.p90 = row.samples = NAN;
-    row.payload_B = row.seconds = row.baseline = NAN;
+    row.size_B = row.chunk_B = row.value = row.min = row.p90 = row.samples = (double)NAN;
+    row.payload_B = row.seconds = row.baseline = (double)NAN;
     return row;
 }
 

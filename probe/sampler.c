@@ -25,7 +25,7 @@ struct state {
     nvml_device devices[SAMPLER_GPUS];
     struct counter counters[SAMPLER_GPUS][SAMPLER_COUNTERS];
     int status[SAMPLER_GPUS][SAMPLER_COUNTERS];
-    double last_round_s, worst_gap_s, round_s;
+    double last_round_s, round_s;
     uint64_t rounds;
 };
 
@@ -164,8 +164,6 @@ static void read_gpu(struct state *state, unsigned gpu)
 static void read_round(struct state *state)
 {
     double begin_s = clock_s();
-    if (state->rounds > 0 && begin_s - state->last_round_s > state->worst_gap_s)
-        state->worst_gap_s = begin_s - state->last_round_s;
     for (unsigned i = 0; i < state->machine.gpu_count; i++)
         if (state->devices[i])
             read_gpu(state, i);
@@ -185,19 +183,19 @@ static void reply(struct state *state, uint64_t number, int fd)
     memset(&reading, 0, sizeof reading);
     reading.number = number;
     reading.time_s = state->last_round_s;
-    reading.worst_gap_s = state->worst_gap_s;
     reading.round_s = state->round_s;
     reading.rounds = state->rounds;
     for (unsigned i = 0; i < state->machine.gpu_count; i++)
-        for (int k = 0; k < SAMPLER_COUNTERS; k++)
-            reading.values[i][k] = (struct sampler_value){
-                .total = state->counters[i][k].total,
-                .wraps = state->counters[i][k].wraps,
-                .doubts = state->counters[i][k].doubts,
-                .status = state->status[i][k],
-            };
+        for (int k = 0; k < SAMPLER_COUNTERS; k++) {
+            struct counter *counter = &state->counters[i][k];
+            reading.values[i][k] = (struct sampler_value){.total = counter->total,
+                                                          .wraps = counter->wraps,
+                                                          .doubts = counter->doubts,
+                                                          .worst_gap_s = counter->worst_gap_s,
+                                                          .status = state->status[i][k]};
+            counter->worst_gap_s = 0;
+        }
     put(fd, &reading, sizeof reading);
-    state->worst_gap_s = 0;
 }
 
 /* Rounds until the questions end. A question that waits when a round begins is answered by it. */
@@ -358,7 +356,7 @@ void sampler_difference(const struct sampler *sampler, const struct sampler_read
         snprintf(row->note, sizeof row->note,
                  "%u of %.0f gaps were long enough to hide 2^32 B (longest %.0f ms); %u wraps "
                  "counted",
-                 doubts, row->samples, 1e3 * after->worst_gap_s, wraps);
+                 doubts, row->samples, 1e3 * b->worst_gap_s, wraps);
     else if (wraps)
         snprintf(row->note, sizeof row->note, "32-bit counter, %u wraps counted", wraps);
 }

@@ -45,12 +45,13 @@ struct sampler_machine {
 struct sampler_value {
     uint64_t total;
     uint32_t wraps, doubts;
-    int status; /* nvmlReturn_t of the last reading; 0: good, -1: never read */
+    double worst_gap_s; /* since the last answer */
+    int status;         /* nvmlReturn_t of the last reading; 0: good, -1: never read */
 };
 struct sampler_reading {
     uint64_t number; /* of the question */
     double time_s;   /* when the round began */
-    double worst_gap_s, round_s;
+    double round_s;  /* that it took */
     uint64_t rounds;
     struct sampler_value values[SAMPLER_GPUS][SAMPLER_COUNTERS];
 };
