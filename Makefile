@@ -117,12 +117,14 @@ $(BIN)/gdprobe: $(BUILD)/probe/main.o $(BUILD)/libgdprobe.a
 	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ -ldl
 
 # Pretended vendors' libraries, and a program to be watched, for gdprobe's tests.
-FAKES := $(BUILD)/fake/libcuda.so.1 $(BUILD)/fake/libnvidia-ml.so.1 $(BUILD)/fake/traffic
+FAKES := $(addprefix $(BUILD)/fake/,libcuda.so.1 libnvidia-ml.so.1 libcufile.so.0 libgdrapi.so.2 traffic)
 fakes: $(FAKES)
 $(BUILD)/tests/probe/%.o: PKG_CFLAGS = -fPIC
 $(BUILD)/fake/libcuda.so.1: $(BUILD)/tests/probe/fake_cuda.o
 $(BUILD)/fake/libnvidia-ml.so.1: $(BUILD)/tests/probe/fake_nvml.o
-$(BUILD)/fake/%.so.1:
+$(BUILD)/fake/libcufile.so.0: $(BUILD)/tests/probe/fake_cufile.o
+$(BUILD)/fake/libgdrapi.so.2: $(BUILD)/tests/probe/fake_gdrapi.o
+$(BUILD)/fake/lib%:
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT_$(MODE)) -shared -o $@ $^ -lpthread
 $(BUILD)/fake/traffic: $(BUILD)/tests/probe/traffic.o

@@ -50,7 +50,8 @@ void bench_missing(struct bench *bench, const char *experiment, const char *plac
 static void failure_text(struct bench *bench, char *buffer, size_t size)
 {
     snprintf(buffer, size, "%s: %s", bench->failed ? bench->failed : "failed",
-             bench->failure > 0 ? cuda_error(&bench->cuda, bench->failure) : "gave up");
+             bench->failure > 0 ? cuda_error(&bench->cuda, bench->failure)
+                                : strerror(-bench->failure));
     bench->failure = 0;
     bench->failed = NULL;
 }
@@ -91,6 +92,7 @@ bool bench_time(struct bench *bench, struct observation row, bench_operation ope
         return false;
     }
     observation_summarize(&row, samples, count);
+    snprintf(row.note, sizeof row.note, "%s", bench->note);
     child_send(bench->child, &row);
     return true;
 }
@@ -136,7 +138,7 @@ void bench_sweep(struct bench *bench, const char *experiment, const char *place,
         row.chunk_B = chunk_B;
     for (size_t i = 0; i < settings->size_count; i++) {
         double size = settings->sizes[i];
-        if (size > bench->largest_B || (chunk_B > 0 && size < chunk_B))
+        if (size < bench->smallest_B || size > bench->largest_B || (chunk_B > 0 && size < chunk_B))
             continue;
         if (!bench_time(bench, row, operation, context, (size_t)size, copies * size))
             return;

@@ -44,14 +44,15 @@ struct bench {
     struct bench_gpu gpus[BENCH_GPUS];
     int gpu_count;
     int first, second; /* the GPU or the pair of this group; -1: none */
-    double largest_B;
-    int failure;        /* CUresult of the first call that failed; 0: none */
+    double smallest_B, largest_B;
+    const char *note;   /* of every row; "": none */
+    int failure;        /* of the first call that failed: CUresult or -errno; 0: none */
     const char *failed; /* its name */
 };
 
 struct bench_group {
     const char *name, *summary;
-    enum { BENCH_HOST, BENCH_EACH_GPU, BENCH_ALL_GPUS, BENCH_EACH_PAIR } scope;
+    enum { BENCH_HOST, BENCH_ONE_GPU, BENCH_EACH_GPU, BENCH_ALL_GPUS, BENCH_EACH_PAIR } scope;
     void (*run)(struct bench *bench);
 };
 extern const struct bench_group bench_groups[];
@@ -103,5 +104,8 @@ void bench_copies(struct bench *bench);
 void bench_kernels(struct bench *bench);
 void bench_together(struct bench *bench);
 void bench_pair(struct bench *bench);
+void bench_gdrcopy(struct bench *bench);
+void bench_storage(struct bench *bench);
+void bench_storage_compatible(struct bench *bench);
 
 #endif

@@ -11,5 +11,10 @@ const struct bench_group bench_groups[] = {
     {"together", "all GPUs and the host at once", BENCH_ALL_GPUS, bench_together},
     {"pair", "GPU to GPU: staged, without and with peer access, by the SMs", BENCH_EACH_PAIR,
      bench_pair},
+    {"gdrcopy", "the CPU into a GPU's memory and back, through BAR1 (where gdrdrv is)",
+     BENCH_ONE_GPU, bench_gdrcopy},
+    {"storage", "a file into host memory, into a GPU, and by cuFile (where libcufile is)",
+     BENCH_ONE_GPU, bench_storage},
+    {"compat", "cuFile told to take its compatible mode", BENCH_ONE_GPU, bench_storage_compatible},
 };
 const size_t bench_group_count = sizeof bench_groups / sizeof bench_groups[0];

@@ -1,5 +1,7 @@
 /* bench_latency.c: the software's fixed costs: launches, events, flags and stream memory
  * operations, on one GPU. */
+#include <errno.h>
+
 #include "probe/bench.h"
 
 struct latency {
@@ -40,7 +42,7 @@ static bool seen(struct bench *bench, const volatile uint32_t *at, uint32_t valu
         for (int i = 0; i < 1000 && *at != value; i++)
             ;
         if (*at != value && bench_clock_s() - begin > 1)
-            return bench_check(bench, -1, "the GPU never wrote its flag");
+            return bench_check(bench, -ETIMEDOUT, "the GPU never wrote its flag");
     }
     return true;
 }

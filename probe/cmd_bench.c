@@ -166,6 +166,7 @@ static bool run_group(const struct child *child, void *input)
     bench = (struct bench){.child = child,
                            .settings = &run->options.settings,
                            .sampler = &run->sampler,
+                           .note = "",
                            .first = run->first,
                            .second = run->second};
     for (size_t i = 0; i < bench.settings->size_count; i++)
@@ -212,6 +213,10 @@ static int instances(struct run *run, const struct bench_group *group, bool dry)
         for (int i = 0; i < gpus; i++, count++)
             if (!dry)
                 one(run, i, -1);
+    } else if (group->scope == BENCH_ONE_GPU && gpus > 0) {
+        count = 1;
+        if (!dry)
+            one(run, 0, -1);
     } else if (group->scope == BENCH_EACH_PAIR) {
         for (int i = 0; i < gpus; i++)
             for (int k = i + 1; k < gpus; k++) {

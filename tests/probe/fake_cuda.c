@@ -45,7 +45,7 @@ static int allocate(void **ret, size_t size, int gpu)
     for (int i = 0; i < ALLOCATIONS; i++) {
         if (allocations[i].at)
             continue;
-        allocations[i].at = malloc(size);
+        allocations[i].at = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
         allocations[i].size = size;
         allocations[i].gpu = gpu;
         *ret = allocations[i].at;
