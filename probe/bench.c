@@ -103,14 +103,15 @@ static void counted(struct bench *bench, struct observation row, double copies,
 {
     struct sampler_reading before, after;
     struct why why;
-    double count = 0, begin = bench_clock_s();
+    double count = 0;
     if (!sampler_read(bench->sampler, &before, &why))
         return; /* the header of the file says that there are no counters */
-    while (bench_clock_s() - begin < bench->settings->counted_s) {
+    double begin = bench_clock_s();
+    do {
         if (!operation(bench, context, size))
             return;
         count++;
-    }
+    } while (bench_clock_s() - begin < bench->settings->counted_s);
     if (!sampler_read(bench->sampler, &after, &why)) {
         send_missing(bench, &row, why.text);
         return;
