@@ -17,6 +17,7 @@ enum {
     OPTION_LIST,
     OPTION_LIB_DIR,
     OPTION_PATH,
+    OPTION_NO_FACTS,
     OPTION_TIME,
     OPTION_COUNT_TIME,
     OPTION_TIMEOUT,
@@ -26,7 +27,7 @@ enum {
 struct options {
     struct bench_settings settings;
     const char *only, *output;
-    bool full, list, csv;
+    bool full, list, csv, no_facts;
 };
 
 static const struct argp_option option_table[] = {
@@ -41,6 +42,7 @@ static const struct argp_option option_table[] = {
     {"timeout", OPTION_TIMEOUT, "SECONDS", 0, "give a group up that is silent so long (default 30)",
      0},
     {"path", OPTION_PATH, "DIR", 0, "where to put the file that is read (default .)", 0},
+    {"no-facts", OPTION_NO_FACTS, NULL, 0, "leave the machine's facts out of FILE", 0},
     {"lib-dir", OPTION_LIB_DIR, "DIR", 0, "take vendors' libraries from there only", 0},
     {"output", 'o', "FILE", 0, "write the observations there (README: format)", 0},
     {"csv", OPTION_CSV, NULL, 0, "write the observations to the terminal instead of a table", 0},
@@ -89,6 +91,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_LIB_DIR:
         if (setenv("GDPROBE_LIB_DIR", arg, 1) != 0)
             argp_error(state, "--lib-dir: no memory");
+        return 0;
+    case OPTION_NO_FACTS:
+        options->no_facts = true;
         return 0;
     case OPTION_CSV:
         options->csv = true;
@@ -290,6 +295,10 @@ static void head(struct run *run)
     snprintf(text, sizeof text, "%s%s%s", run->options.full ? "full" : "quick",
              run->options.only ? ", only " : "", run->options.only ? run->options.only : "");
     observe_settings(&run->file, text);
+    struct sys sys;
+    struct why why;
+    if (run->options.output && !run->options.no_facts && sys_open(&sys, NULL, &why))
+        observe_facts(&run->file, &sys, run->options.settings.timeout_s);
     if (run->gpus == 0)
         observe_head(&run->file, "note", "no GPU: %s",
                      run->no_gpus.text[0] ? run->no_gpus.text : "CUDA sees none");

@@ -25,13 +25,14 @@ enum {
     OPTION_TO,
     OPTION_LOG,
     OPTION_LIB_DIR,
-    OPTION_NO_PERF
+    OPTION_NO_PERF,
+    OPTION_NO_FACTS
 };
 
 struct options {
     double bytes, baseline_s, period_s;
     const char *from, *to, *log, *output, *sysroot;
-    bool no_perf;
+    bool no_perf, no_facts;
     char **command;
 };
 
@@ -45,6 +46,7 @@ static const struct argp_option option_table[] = {
     {"to", OPTION_TO, "TEXT", 0, "and ends when one has this (default: with the command)", 0},
     {"nccl-log", OPTION_LOG, "FILE", 0, "where NCCL_DEBUG_FILE wrote to, read at the end", 0},
     {"no-perf", OPTION_NO_PERF, NULL, 0, "do not try to count DRAM and IO", 0},
+    {"no-facts", OPTION_NO_FACTS, NULL, 0, "leave the machine's facts out of FILE", 0},
     {"lib-dir", OPTION_LIB_DIR, "DIR", 0, "take vendors' libraries from there only", 0},
     {"sysroot", 'r', "DIR", 0, "read /proc and /sys of a captured tree (for tests)", 0},
     {"output", 'o', "FILE", 0, "write the observations there (README: format)", 0},
@@ -84,6 +86,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPTION_LOG:
         options->log = arg;
+        return 0;
+    case OPTION_NO_FACTS:
+        options->no_facts = true;
         return 0;
     case OPTION_NO_PERF:
         options->no_perf = true;
@@ -350,7 +355,9 @@ static int report(struct run *run)
     watch_judge(watch, &verdict);
     watch_print(watch, &verdict, stderr);
     settings_text(&run->options, settings, sizeof settings);
-    if (run->options.output && !watch_write(watch, &verdict, settings, run->options.output, &why)) {
+    if (run->options.output &&
+        !watch_write(watch, &verdict, settings, run->options.no_facts ? NULL : &run->sys,
+                     run->options.output, &why)) {
         fprintf(stderr, "gdprobe: %s\n", why.text);
         return EXIT_FOUND;
     }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe/facts.h"
 #include "probe/observe.h"
 
 struct observation observation(const char *experiment, const char *place, const char *quantity,
@@ -130,6 +131,14 @@ void observe_settings(struct observe_file *file, const char *options)
         for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
             if (strncmp(*at, prefixes[i], strlen(prefixes[i])) == 0)
                 observe_head(file, "environment", "%s", *at);
+}
+
+void observe_facts(struct observe_file *file, const struct sys *sys, double timeout_s)
+{
+    struct facts *facts = file->to ? facts_read(sys, timeout_s) : NULL;
+    if (facts)
+        facts_write_yaml(facts, file->to, "#| ");
+    facts_free(facts);
 }
 
 static void text_field(FILE *to, const char *text)

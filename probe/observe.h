@@ -48,6 +48,8 @@ void observe_head(struct observe_file *file, const char *key, const char *format
 void observe_machine(struct observe_file *file, const char *tool);
 /* The variables of the environment that change what is measured, and the options. */
 void observe_settings(struct observe_file *file, const char *options);
+/* The facts of the machine, behind "#| ". Asks the drivers, for at most timeout_s each. */
+void observe_facts(struct observe_file *file, const struct sys *sys, double timeout_s);
 void observe_row(struct observe_file *file, const struct observation *row);
 /* Write the last line and give the file its name; incomplete: NULL, or what is missing. */
 bool observe_close(struct observe_file *file, const char *incomplete, struct why *ret_why);

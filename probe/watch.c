@@ -228,7 +228,7 @@ static void write_row(void *context, struct observation *row)
 }
 
 bool watch_write(const struct watch *watch, const struct verdict *verdict, const char *settings,
-                 const char *name, struct why *ret_why)
+                 const struct sys *facts_of, const char *name, struct why *ret_why)
 {
     struct observe_file file;
     if (!observe_open(&file, name, NULL, ret_why))
@@ -250,6 +250,8 @@ bool watch_write(const struct watch *watch, const struct verdict *verdict, const
         observe_head(&file, "caution", "%s", verdict->caution);
     if (verdict->conflict[0])
         observe_head(&file, "conflict", "%s", verdict->conflict);
+    if (facts_of)
+        observe_facts(&file, facts_of, 20);
     watch_rows(watch, write_row, &file);
     return observe_close(&file, watch->gpus_lost.text[0] ? watch->gpus_lost.text : NULL, ret_why);
 }

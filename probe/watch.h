@@ -39,7 +39,8 @@ void watch_rows(const struct watch *watch, void (*take)(void *context, struct ob
                 void *context);
 void watch_judge(const struct watch *watch, struct verdict *ret_verdict);
 void watch_print(const struct watch *watch, const struct verdict *verdict, FILE *to);
+/* facts_of: the machine whose facts are written too; NULL: none. */
 bool watch_write(const struct watch *watch, const struct verdict *verdict, const char *settings,
-                 const char *name, struct why *ret_why);
+                 const struct sys *facts_of, const char *name, struct why *ret_why);
 
 #endif
