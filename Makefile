@@ -117,13 +117,15 @@ $(BIN)/gdprobe: $(BUILD)/probe/main.o $(BUILD)/libgdprobe.a
 	$(Q)$(CC) $(OPT_$(MODE)) $(LDFLAGS) -o $@ $^ -ldl
 
 # Pretended vendors' libraries, and a program to be watched, for gdprobe's tests.
-FAKES := $(addprefix $(BUILD)/fake/,libcuda.so.1 libnvidia-ml.so.1 libcufile.so.0 libgdrapi.so.2 traffic)
+FAKES := $(addprefix $(BUILD)/fake/,libcuda.so.1 libnvidia-ml.so.1 libcufile.so.0 libgdrapi.so.2 \
+                               libibverbs.so.1 traffic)
 fakes: $(FAKES)
 $(BUILD)/tests/probe/%.o: PKG_CFLAGS = -fPIC
 $(BUILD)/fake/libcuda.so.1: $(BUILD)/tests/probe/fake_cuda.o
 $(BUILD)/fake/libnvidia-ml.so.1: $(BUILD)/tests/probe/fake_nvml.o
 $(BUILD)/fake/libcufile.so.0: $(BUILD)/tests/probe/fake_cufile.o
 $(BUILD)/fake/libgdrapi.so.2: $(BUILD)/tests/probe/fake_gdrapi.o
+$(BUILD)/fake/libibverbs.so.1: $(BUILD)/tests/probe/fake_verbs.o
 $(BUILD)/fake/lib%:
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT_$(MODE)) -shared -o $@ $^ -lpthread

@@ -105,6 +105,7 @@ void bench_kernels(struct bench *bench);
 void bench_together(struct bench *bench);
 void bench_pair(struct bench *bench);
 void bench_gdrcopy(struct bench *bench);
+void bench_rdma(struct bench *bench);
 void bench_storage(struct bench *bench);
 void bench_storage_compatible(struct bench *bench);
 

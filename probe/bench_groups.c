@@ -13,6 +13,8 @@ const struct bench_group bench_groups[] = {
      bench_pair},
     {"gdrcopy", "the CPU into a GPU's memory and back, through BAR1 (where gdrdrv is)",
      BENCH_ONE_GPU, bench_gdrcopy},
+    {"rdma", "each RDMA NIC writes to itself, host and GPU memory (where verbs are)", BENCH_ONE_GPU,
+     bench_rdma},
     {"storage", "a file into host memory, into a GPU, and by cuFile (where libcufile is)",
      BENCH_ONE_GPU, bench_storage},
     {"compat", "cuFile told to take its compatible mode", BENCH_ONE_GPU, bench_storage_compatible},
