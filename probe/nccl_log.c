@@ -20,6 +20,25 @@ const char *nccl_class_text(enum nccl_class class)
     return texts[class];
 }
 
+void nccl_label_text(const struct nccl_label *label, char *buffer, size_t size)
+{
+    char channels[200] = "";
+    size_t length = 0;
+    for (int first = 0; first < 64 && length < sizeof channels; first++) {
+        int last = first;
+        if (!(label->channels >> first & 1))
+            continue;
+        while (last < 63 && label->channels >> (last + 1) & 1)
+            last++;
+        length +=
+            (size_t)snprintf(channels + length, sizeof channels - length,
+                             last > first ? "%s%d-%d" : "%s%d", length ? "," : "", first, last);
+        first = last;
+    }
+    snprintf(buffer, size, "%u connections on channels %s via %s (%s)", label->connections,
+             channels, label->text, nccl_class_text(label->class));
+}
+
 static enum nccl_class class_of(const char *via)
 {
     if (strncmp(via, "P2P", 3) == 0)
@@ -34,7 +53,7 @@ static enum nccl_class class_of(const char *via)
 }
 
 /* "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA comm 0x..." */
-static void take_channel(struct nccl_log *log, const char *via)
+static void take_channel(struct nccl_log *log, const char *via, unsigned long channel)
 {
     char text[48];
     size_t length = strcspn(via, " \r\n");
@@ -45,7 +64,8 @@ static void take_channel(struct nccl_log *log, const char *via)
     snprintf(text, sizeof text, "%.*s", (int)length, via);
     for (size_t i = 0; i < log->label_count; i++)
         if (strcmp(log->labels[i].text, text) == 0) {
-            log->labels[i].channels++;
+            log->labels[i].connections++;
+            log->labels[i].channels |= channel < 64 ? UINT64_C(1) << channel : 0;
             return;
         }
     if (log->label_count == NCCL_LABELS)
@@ -53,7 +73,8 @@ static void take_channel(struct nccl_log *log, const char *via)
     struct nccl_label *label = &log->labels[log->label_count++];
     snprintf(label->text, sizeof label->text, "%s", text);
     label->class = class_of(text);
-    label->channels = 1;
+    label->connections = 1;
+    label->channels = channel < 64 ? UINT64_C(1) << channel : 0;
 }
 
 static double after(const char *line, const char *key)
@@ -94,7 +115,7 @@ void nccl_log_line(struct nccl_log *log, const char *line)
     const char *via = channel ? strstr(channel, " via ") : NULL;
     const char *version = strstr(line, "NCCL version ");
     if (via)
-        take_channel(log, via + 5);
+        take_channel(log, via + 5, strtoul(channel + strlen("NCCL INFO Channel "), NULL, 10));
     else if (version && !log->version[0])
         snprintf(log->version, sizeof log->version, "%.*s", (int)strcspn(version + 13, " \r"),
                  version + 13);

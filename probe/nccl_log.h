@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum nccl_class {
     NCCL_P2P,        /* GPU to GPU, over NVLink or PCIe: no host memory */
@@ -16,12 +17,12 @@ enum nccl_class {
     NCCL_CLASSES
 };
 
-/* "via SHM/direct/direct": channels that said so, each connection counted once for each end that
- * reported it. */
+/* "via SHM/direct/direct": the connections that said so, each end counted, and their channels. */
 struct nccl_label {
     char text[48];
     enum nccl_class class;
-    unsigned channels;
+    unsigned connections;
+    uint64_t channels; /* a bit for each of 0 to 63 */
 };
 enum { NCCL_LABELS = 16 };
 
@@ -39,5 +40,7 @@ struct nccl_log {
 void nccl_log_line(struct nccl_log *log, const char *line);
 
 const char *nccl_class_text(enum nccl_class class);
+/* "6 connections on channels 0-1,4 via SHM/direct/direct (staged through host memory)" */
+void nccl_label_text(const struct nccl_label *label, char *buffer, size_t size);
 
 #endif

@@ -209,12 +209,12 @@ static void by_counters(const struct evidence *evidence, const struct shares *sh
 
 /* ---- NCCL's label against the counters ------------------------------------------------------- */
 
-static unsigned channels_of(const struct nccl_log *log, enum nccl_class class)
+static unsigned connections_of(const struct nccl_log *log, enum nccl_class class)
 {
     unsigned sum = 0;
     for (size_t i = 0; i < log->label_count; i++)
         if (log->labels[i].class == class)
-            sum += log->labels[i].channels;
+            sum += log->labels[i].connections;
     return sum;
 }
 
@@ -241,9 +241,9 @@ static void compare(const struct evidence *evidence, const struct shares *shares
     bool known = !isnan(evidence->payload_B);
     if (!log || log->label_count == 0 || shares->unit_B <= 0)
         return;
-    unsigned direct = channels_of(log, NCCL_P2P), socket = channels_of(log, NCCL_NET_SOCKET);
-    unsigned gdr = channels_of(log, NCCL_NET_GDR), nic = channels_of(log, NCCL_NET_STAGED);
-    unsigned staged = channels_of(log, NCCL_SHM) + socket + nic;
+    unsigned direct = connections_of(log, NCCL_P2P), socket = connections_of(log, NCCL_NET_SOCKET);
+    unsigned gdr = connections_of(log, NCCL_NET_GDR), nic = connections_of(log, NCCL_NET_STAGED);
+    unsigned staged = connections_of(log, NCCL_SHM) + socket + nic;
     if (direct && !staged && verdict->word == VERDICT_STAGED)
         disagree(verdict, "NCCL says P2P on every channel, but the bytes went through the host");
     if (gdr && !staged && verdict->word == VERDICT_STAGED)

@@ -193,7 +193,7 @@ static void print_row(void *context, struct observation *row)
 void watch_print(const struct watch *watch, const struct verdict *verdict, FILE *to)
 {
     double payload = watch_payload(watch);
-    char text[32];
+    char text[32], label[320];
     fprintf(to, "\ngdprobe watch: %s\n", watch->command);
     fprintf(to, "  %.3f s in all, %.3f s watched, exit code %d; idle baseline of %.3f s\n",
             watch->seconds, window_s(watch), watch->exit_code, idle_s(watch));
@@ -210,9 +210,10 @@ void watch_print(const struct watch *watch, const struct verdict *verdict, FILE 
     fprintf(to, "  %-14s %-22s %13s %10s %13s\n", "device", "counter", "moved", "a byte",
             "idle share");
     watch_rows(watch, print_row, to);
-    for (size_t i = 0; i < watch->log.label_count; i++)
-        fprintf(to, "  NCCL says: %u x %s (%s)\n", watch->log.labels[i].channels,
-                watch->log.labels[i].text, nccl_class_text(watch->log.labels[i].class));
+    for (size_t i = 0; i < watch->log.label_count; i++) {
+        nccl_label_text(&watch->log.labels[i], label, sizeof label);
+        fprintf(to, "  NCCL says: %s\n", label);
+    }
     fprintf(to, "verdict: %s: %s\n", verdict_words[verdict->word], verdict->text);
     if (verdict->caution[0])
         fprintf(to, "caution: %s\n", verdict->caution);
@@ -242,9 +243,11 @@ bool watch_write(const struct watch *watch, const struct verdict *verdict, const
     observe_settings(&file, settings);
     if (watch->perf.why.text[0])
         observe_head(&file, "note", "DRAM and IO are not counted: %s", watch->perf.why.text);
-    for (size_t i = 0; i < watch->log.label_count; i++)
-        observe_head(&file, "label", "%u x %s", watch->log.labels[i].channels,
-                     watch->log.labels[i].text);
+    for (size_t i = 0; i < watch->log.label_count; i++) {
+        char label[320];
+        nccl_label_text(&watch->log.labels[i], label, sizeof label);
+        observe_head(&file, "label", "%s", label);
+    }
     observe_head(&file, "verdict", "%s: %s", verdict_words[verdict->word], verdict->text);
     if (verdict->caution[0])
         observe_head(&file, "caution", "%s", verdict->caution);
