@@ -168,6 +168,8 @@ static bool run_group(const struct child *child, void *input)
 {
     struct run *run = input;
     static struct bench bench;
+    signal(SIGINT, SIG_DFL); /* ends the group; the parent keeps what it has handed back */
+    signal(SIGTERM, SIG_DFL);
     bench = (struct bench){.child = child,
                            .settings = &run->options.settings,
                            .sampler = &run->sampler,
