@@ -19,40 +19,40 @@
 struct storage {
     struct bench_gpu *gpu;
     int file;
-    bool direct; /* the file is read past the page cache */
+    char name[SYS_PATH]; /* of the file, until it is removed */
+    bool direct;         /* the file is read past the page cache */
     char *host;
     cuda_ptr device;
     struct cufile cufile;
+    struct why no_cufile; /* not empty: it cannot be used */
     void *handle;
 };
 
-/* A file of its own, with its name already gone; -1 and a reason when it cannot be. */
-static int make_file(const char *directory, double bytes, bool *ret_direct, struct why *ret_why)
+/* A file of its own; its name goes when cuFile, which looks at it, has seen it. False and a reason
+ * when it cannot be. */
+static bool make_file(struct storage *storage, const char *directory, double bytes,
+                      struct why *ret_why)
 {
     enum { BLOCK = 1 << 20 };
-    char name[SYS_PATH];
-    snprintf(name, sizeof name, "%s/gdprobe-XXXXXX", directory ? directory : ".");
-    int file = mkstemp(name), direct = -1;
-    char *block = malloc(BLOCK);
-    if (file >= 0 && block) {
-        memset(block, 0x5a, BLOCK);
-        for (double done = 0; done < bytes && file >= 0; done += BLOCK)
-            if (write(file, block, BLOCK) != BLOCK || errno == ENOSPC) {
-                close(file);
-                file = -1;
-            }
-        if (file >= 0 && fsync(file) == 0)
-            direct = open(name, O_RDONLY | O_DIRECT);
-    }
-    if (file < 0)
-        why_set(ret_why, "%s: %s", name, strerror(errno));
-    unlink(name);
+    snprintf(storage->name, sizeof storage->name, "%s/gdprobe-XXXXXX", directory ? directory : ".");
+    storage->file = mkstemp(storage->name);
+    char *block = calloc(1, BLOCK);
+    bool good = storage->file >= 0 && block;
+    for (double done = 0; good && done < bytes; done += BLOCK)
+        good = write(storage->file, block, BLOCK) == BLOCK;
+    good = good && fsync(storage->file) == 0;
+    if (!good)
+        why_set(ret_why, "%s: %s", storage->name, strerror(errno));
     free(block);
-    *ret_direct = direct >= 0;
-    if (direct < 0)
-        return file;
-    close(file);
-    return direct;
+    int direct = good ? open(storage->name, O_RDONLY | O_DIRECT) : -1;
+    storage->direct = direct >= 0;
+    if (storage->file >= 0 && (storage->direct || !good))
+        close(storage->file);
+    if (storage->direct)
+        storage->file = direct;
+    if (!good)
+        unlink(storage->name);
+    return good;
 }
 
 static bool read_host(struct bench *bench, void *context, size_t size)
@@ -108,20 +108,22 @@ static double direct_reads(void)
 static void by_cufile(struct bench *bench, struct storage *storage, const char *experiment)
 {
     char place[24];
-    struct why why = {""};
     struct cufile *cufile = &storage->cufile;
     struct cufile_descriptor descriptor;
     snprintf(place, sizeof place, "file>%s", storage->gpu->label);
-    if (!cufile_open(cufile, &why)) {
-        bench_missing(bench, experiment, place, "no cuFile: %s", why.text);
+    if (storage->no_cufile.text[0]) {
+        bench_missing(bench, experiment, place, "no cuFile: %s", storage->no_cufile.text);
+        unlink(storage->name);
         return;
     }
     memset(&descriptor, 0, sizeof descriptor);
     descriptor.type = CUFILE_OPAQUE_FD;
     descriptor.handle.fd = storage->file;
     struct cufile_error error = cufile->cuFileHandleRegister(&storage->handle, &descriptor);
+    unlink(storage->name);
     if (error.code != 0) {
-        bench_missing(bench, experiment, place, "cuFileHandleRegister: code %d", error.code);
+        bench_missing(bench, experiment, place, "cuFileHandleRegister: code %d, %s", error.code,
+                      cufile_error_text(error.code));
         return;
     }
     void *device = (void *)(uintptr_t)storage->device;
@@ -152,10 +154,12 @@ static bool prepare(struct bench *bench, struct storage *storage, const char *ex
     storage->device = bench_device_memory(bench, storage->gpu, bench->largest_B);
     if (bench_failed(bench, experiment, ""))
         return false;
-    storage->file = make_file(bench->settings->path, bench->largest_B, &storage->direct, &why);
-    if (storage->file < 0)
-        bench_missing(bench, experiment, "", "%s", why.text);
-    return storage->file >= 0;
+    /* First what may hang, so that no file is left behind by a child that is killed. */
+    cufile_open(&storage->cufile, &storage->no_cufile);
+    if (make_file(storage, bench->settings->path, bench->largest_B, &why))
+        return true;
+    bench_missing(bench, experiment, "", "%s", why.text);
+    return false;
 }
 
 void bench_storage(struct bench *bench)

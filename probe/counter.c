@@ -19,7 +19,9 @@ void counter_read(struct counter *counter, uint64_t value, double time_s, double
             counter->worst_gap_s = gap_s;
         if (!counter->wide) {
             counter->wraps += back;
-            counter->doubts += gap_s * max_rate >= WRAP_B;
+            double room = (gap_s * max_rate - (double)step) / WRAP_B;
+            counter->doubts += room >= 1;
+            counter->hidden += room >= 1 ? (uint32_t)room : 0;
         }
     }
     counter->started = true;

@@ -16,7 +16,8 @@ struct counter {
     uint64_t last;
     double last_s, worst_gap_s; /* the longest between two readings; the reader may set it to 0 */
     uint32_t wraps;             /* times that it came round */
-    uint32_t doubts; /* steps with a gap in which the link could have carried 2^32 B or more */
+    uint32_t doubts; /* steps in which the link could have carried 2^32 B more than were seen */
+    uint32_t hidden; /* wraps that may have been missed in them, at most */
     bool started;
     bool wide; /* values above 32 bits were seen: it does not wrap */
 };

@@ -33,6 +33,9 @@ struct cufile {
                           off_t device_offset);
 };
 
+/* The meaning of a code, where it says what is missing on this machine. */
+const char *cufile_error_text(int code);
+
 /* Load the library and open its driver; CUDA must have a context by then. */
 bool cufile_open(struct cufile *cufile, struct why *ret_why);
 void cufile_close(struct cufile *cufile);

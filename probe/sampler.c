@@ -191,6 +191,7 @@ static void reply(struct state *state, uint64_t number, int fd)
             reading.values[i][k] = (struct sampler_value){.total = counter->total,
                                                           .wraps = counter->wraps,
                                                           .doubts = counter->doubts,
+                                                          .hidden = counter->hidden,
                                                           .worst_gap_s = counter->worst_gap_s,
                                                           .status = state->status[i][k]};
             counter->worst_gap_s = 0;
@@ -354,9 +355,10 @@ void sampler_difference(const struct sampler *sampler, const struct sampler_read
     row->quality = doubts ? QUALITY_AT_LEAST : wraps ? QUALITY_WRAPPED : QUALITY_EXACT;
     if (doubts)
         snprintf(row->note, sizeof row->note,
-                 "%u of %.0f gaps were long enough to hide 2^32 B (longest %.0f ms); %u wraps "
-                 "counted",
-                 doubts, row->samples, 1e3 * b->worst_gap_s, wraps);
+                 "%u of %.0f gaps were long enough to hide 2^32 B (longest %.0f ms): up to %.1f GB "
+                 "may be missing; %u wraps counted",
+                 doubts, row->samples, 1e3 * b->worst_gap_s, 4.294967296 * (b->hidden - a->hidden),
+                 wraps);
     else if (wraps)
         snprintf(row->note, sizeof row->note, "32-bit counter, %u wraps counted", wraps);
 }

@@ -44,7 +44,7 @@ struct sampler_machine {
 
 struct sampler_value {
     uint64_t total;
-    uint32_t wraps, doubts;
+    uint32_t wraps, doubts, hidden;
     double worst_gap_s; /* since the last answer */
     int status;         /* nvmlReturn_t of the last reading; 0: good, -1: never read */
 };

@@ -16,8 +16,9 @@ struct shares {
     bool no_pcie;     /* of one that took part, PCIe is not counted */
     double unit_B;    /* D times the GPUs */
     double v, t, r;
-    double written, read, mover; /* W, R and m of the header */
-    bool balanced;               /* t = r within 1 % */
+    double written, read, out, in; /* W, R and m of each leg, of the header */
+    double apart;                  /* W from R, relative */
+    bool balanced;                 /* t = r within 1 % */
 };
 
 static double magnitude(double x)
@@ -36,22 +37,34 @@ static double counted(double x)
     return x > 0 ? x : 0;
 }
 
-/* Choose the packet size that makes W and R most equal. */
+/* W and R if the SMs or the copy engine (packets of `out` and `in` bytes) moved the two legs; how
+ * far W is from R, relative. */
+static double legs(const struct shares *shares, double out, double in, double *ret_written,
+                   double *ret_read)
+{
+    *ret_read = shares->r / (1 + 20 / in);
+    *ret_written = (shares->t - *ret_read * 24 / in) / (1 + 24 / out);
+    double most = larger(*ret_written, *ret_read);
+    return most > 0 ? magnitude(*ret_written - *ret_read) / most : 1;
+}
+
+/* Choose the movers that make W and R most equal: one for both legs, unless only two fit. */
 static void split(struct shares *shares)
 {
-    static const double movers[] = {128, 256};
-    double best = -1;
-    for (size_t i = 0; i < sizeof movers / sizeof movers[0]; i++) {
-        double m = movers[i];
-        double read = shares->r / (1 + 20 / m);
-        double written = (shares->t - read * 24 / m) / (1 + 24 / m);
-        double apart = magnitude(written - read);
-        if (best >= 0 && apart >= best)
+    static const double movers[][2] = {{128, 128}, {256, 256}, {256, 128}, {128, 256}};
+    static const double FITS = 0.003;
+    for (size_t i = 0; i < 4; i++) {
+        double written, read;
+        double apart = legs(shares, movers[i][0], movers[i][1], &written, &read);
+        bool better = i < 2 ? apart < shares->apart
+                            : apart < FITS && shares->apart > FITS && apart < shares->apart;
+        if (i > 0 && !better)
             continue;
-        best = apart;
+        shares->apart = apart;
         shares->written = written;
         shares->read = read;
-        shares->mover = m;
+        shares->out = movers[i][0];
+        shares->in = movers[i][1];
     }
 }
 
@@ -133,10 +146,14 @@ static void by_memory(const struct evidence *evidence, const struct shares *shar
                              "traffic either: repeat with a payload much larger than the cache");
 }
 
+static const char *mover_text(double packet)
+{
+    return packet < 200 ? "the SMs" : "the copy engine";
+}
+
 /* Only the GPUs' own PCIe counters: the packets decide. */
 static void by_packets(const struct shares *shares, struct verdict *verdict)
 {
-    double apart = magnitude(shares->written - shares->read);
     if (shares->gpus > 1 && shares->balanced && shares->r > 0.02)
         conclude(
             verdict, VERDICT_DIRECT,
@@ -153,12 +170,13 @@ static void by_packets(const struct shares *shares, struct verdict *verdict)
                  "%.4f B left the GPU a payload byte and nothing came in: a copy to the host, or "
                  "writes into another device",
                  shares->t);
-    else if (apart < 0.03 * larger(shares->written, shares->read))
-        conclude(verdict, VERDICT_STAGED,
-                 "through memory of the host: %.3f B written to it and %.3f B read from it a "
-                 "payload byte, in packets of %g B (%s)",
-                 shares->written, shares->read, shares->mover,
-                 shares->mover < 200 ? "loads and stores of the SMs" : "the copy engine");
+    else if (shares->apart < 0.03)
+        conclude(
+            verdict, VERDICT_STAGED,
+            "through memory of the host: for each payload byte %.3f B written to it by %s (packets "
+            "of %g B) and %.3f B read from it by %s (%g B)",
+            shares->written, mover_text(shares->out), shares->out, shares->read,
+            mover_text(shares->in), shares->in);
     else if (shares->written < 0.03 * shares->read)
         conclude(verdict, VERDICT_UNDECIDED,
                  "the GPU read %.3f B from the host a payload byte and wrote nothing back: a copy "
@@ -283,5 +301,10 @@ void verdict_reach(const struct evidence *evidence, struct verdict *ret_verdict)
     if (isnan(evidence->payload_B))
         add_caution(ret_verdict, "the payload is not known (--bytes), so bytes a payload byte are "
                                  "not known either");
+    size_t length = strlen(ret_verdict->text);
+    if (ret_verdict->word == VERDICT_STAGED && evidence->net_rx > 0.1 * shares.unit_B)
+        snprintf(ret_verdict->text + length, sizeof ret_verdict->text - length,
+                 "; and over TCP: network interfaces received %.3f B",
+                 evidence->net_rx / shares.unit_B);
     compare(evidence, &shares, ret_verdict);
 }

@@ -5,18 +5,28 @@
  *   s   DRAM bytes read and written        i     bytes through the root ports, in and out
  *   n   bytes received by RDMA ports       e     bytes received by network interfaces
  *
- * PCIe counters count packets, so they tell who moved the bytes even where DRAM is not counted. A
- * store or a copy out of the GPU is a posted write, 24 B of header and framing on each packet of m
- * B; a load or a copy into it is a request of 24 B out and a completion with 20 B on each m B in.
- * When W bytes are written to the host and R read from it, t = W (1 + 24/m) + R 24/m        r = R
- * (1 + 20/m) so   R = r / (1 + 20/m)            W = (t - R 24/m) / (1 + 24/m) with m = 128 B for
- * the SMs and 256 B for the copy engine. Bytes staged through the host come back as often as they
- * go: W = R, and the m that makes them equal tells the mover. (For each byte written and read, m =
- * 128: t = 1.375, r = 1.15625; m = 256: t = 1.1875, r = 1.078125.) Between two GPUs under one
- * bridge every packet that leaves one enters the other: t = r, which staging never gives. Bytes
- * that come in without requests going out (t < 24/1024 r) were pushed by another device: a NIC or a
- * drive that writes straight into the GPU. Source: facts of the counters, and bytes measured around
- * known transfers on H200s (within 0.2 %).
+ * PCIe counters count packets, so they tell who moved the bytes even where DRAM is not counted.
+ * A store or a copy out of the GPU is a posted write: 24 B of header and framing on each packet of
+ * m B. A load or a copy into it is a request of 24 B out, and a completion with 20 B on each m B
+ * in. When W bytes are written to the host and R are read from it,
+ *
+ *   t = W (1 + 24/m) + R 24/m        r = R (1 + 20/m)
+ *   R = r / (1 + 20/m)               W = (t - R 24/m) / (1 + 24/m)
+ *
+ * with m = 128 B for the SMs and 256 B for the copy engine, which may differ on the two legs. Bytes
+ * staged through the host come back as often as they go: W = R, and the m that make them equal
+ * tell the movers. For each byte written and read:
+ *
+ *   SMs both ways           t = 1.375     r = 1.15625
+ *   copy engine both ways   t = 1.1875    r = 1.078125
+ *   copy engine out, SMs in t = 1.28125   r = 1.15625
+ *
+ * Two different movers are only believed when they fit to 0.3 % and one alone does not. Between two
+ * GPUs under one bridge every packet that leaves one enters the other: t = r, which staging never
+ * gives. Bytes that come in while no requests go out (t < 24/1024 r) were pushed from outside: by a
+ * NIC or a drive that writes straight into the GPU, or by the CPU through BAR1.
+ * Source: packet headers of PCIe; counted around known transfers on H200s within 0.2 %
+ * (tests/data/h200x2-probe).
  *
  * DRAM counts decide where they are there: s > 0.5 is staged (write and read of a bounce buffer
  * give 2, a memcpy on top 2 more); s ~ 0 with i ~ 2 went up to the root and back without memory

@@ -40,6 +40,13 @@ static void a_long_gap_is_a_doubt(void **state)
     counter_read(&counter, 200, 0.068 + 0.069, GEN5_X16); /* 4.347e9 B: one may */
     assert_int_equal(counter.doubts, 1);
     assert_int_equal(counter.total, 200); /* at least */
+    assert_int_equal(counter.hidden, 1);
+    /* 4.347e9 B at most, and 3e9 of them were seen: no room for 2^32 more */
+    counter_read(&counter, 3000000200u, 0.068 + 2 * 0.069, GEN5_X16);
+    assert_int_equal(counter.doubts, 1);
+    counter_read(&counter, 3000000200u, 1.206, GEN5_X16); /* 63e9 B at most: 14 wraps */
+    assert_int_equal(counter.doubts, 2);
+    assert_int_equal(counter.hidden, 15);
 }
 
 static void a_wide_counter_never_wraps(void **state)

@@ -43,14 +43,24 @@ static void measured_counters(void **state)
     expect(both(268435456, 1.0000, 0.00001, 0.00004), VERDICT_DIRECT, "over NVLink: 1.0000 B");
     /* SHM: m = 128: R = 1.1566 / 1.15625 = 1.000, W = (1.3753 - 0.1875 R) / 1.1875 = 1.000 */
     expect(both(268435456, 0, 1.3753, 1.1566), VERDICT_STAGED,
-           "1.000 B written to it and 1.000 B read");
+           "1.000 B written to it by the SMs (packets of 128 B) and 1.000 B read from it by the "
+           "SMs (128 B)");
+    /* SHM with the copy engine on the sender's side: R = 1.1575 / 1.15625 = 1.001,
+     * W = (1.2820 - 0.1875 R) / 1.09375 = 1.0005; 256 B on both legs would be 0.6 % apart */
+    expect(both(73014444032.0, 0, 1.2820, 1.1575), VERDICT_STAGED,
+           "1.001 B written to it by the copy engine (packets of 256 B) and 1.001 B read from it "
+           "by the SMs (128 B)");
+    /* sockets: also over lo, where each GPU's payload was received once */
+    struct evidence sockets = both(7516192768.0, 0, 1.3832, 1.1739);
+    sockets.net_rx = 15048313632.0;
+    expect(sockets, VERDICT_STAGED, "over TCP: network interfaces received 1.001 B");
     /* copy engine, one GPU out and the other in, payload on both: W = R = 0.5, m = 256 */
     struct evidence staged = both(34359738368.0, 0, 0, 0);
     staged.gpus[0].pcie_tx = 37582334416.0;
     staged.gpus[1].pcie_tx = 3222640856.0;
     staged.gpus[1].pcie_rx = 37045036268.0;
     expect(staged, VERDICT_STAGED,
-           "0.500 B written to it and 0.500 B read from it a payload byte, in packets of 256 B");
+           "0.500 B written to it by the copy engine (packets of 256 B) and 0.500 B read");
     /* D2H alone proves nothing about another end */
     struct evidence out = both(68719476736.0, 0, 0, 0);
     out.gpu_count = 1;
