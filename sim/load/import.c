@@ -24,6 +24,36 @@ static bool starts_device(const char *at, const char *end)
     return at + length < end && at[length] == ' ' && topology_parse_busid(word, &key);
 }
 
+/* Observations of gdprobe begin so; behind "#| " they carry the facts of the machine. */
+static const char OBSERVATIONS[] = "# gdprobe_observations:";
+
+static bool is_observations(const char *text, size_t length)
+{
+    return length >= sizeof OBSERVATIONS - 1 &&
+           memcmp(text, OBSERVATIONS, sizeof OBSERVATIONS - 1) == 0;
+}
+
+/* The facts alone, each character at its line and column: the rows become comments, and "#| " an
+ * indentation, which is the same for all of the facts. NULL without memory. */
+static char *facts_of_observations(const char *text, size_t length, bool *ret_any)
+{
+    char *facts = malloc(length + 1);
+    *ret_any = false;
+    if (!facts)
+        return NULL;
+    memcpy(facts, text, length);
+    facts[length] = '\0';
+    for (char *line = facts; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        if (strncmp(line, "#| ", 3) == 0) {
+            memset(line, ' ', 3);
+            *ret_any = true;
+        } else if (*line != '\n') {
+            *line = '#';
+        }
+    }
+    return facts;
+}
+
 enum import_format import_detect(const char *text, size_t length)
 {
     const char *end = text + length, *at = text;
@@ -33,6 +63,8 @@ enum import_format import_detect(const char *text, size_t length)
         at++;
     if (at < end && *at == '<')
         return IMPORT_NCCL_XML;
+    if (is_observations(at, (size_t)(end - at)))
+        return IMPORT_FACTS;
     bool matrix = false;
     while (at < end) {
         if (starts_device(at, end))
@@ -72,7 +104,19 @@ enum status import_read(const char *name, const char *text, size_t length,
         return diag_add(diag, whole, "say which with --format nccl-xml, topo-m, lspci or facts",
                         "this looks like no format that gdsim imports");
     size_t before = diag_count(diag);
-    enum status status = parsers[format](&in, topology, diag);
+    char *facts = NULL;
+    bool any = true;
+    if (format == IMPORT_FACTS && is_observations(text, length)) {
+        facts = facts_of_observations(text, length, &any);
+        if (!facts)
+            return STATUS_NOMEM;
+        in.text = facts;
+    }
+    enum status status =
+        any ? parsers[format](&in, topology, diag)
+            : diag_add(diag, whole, "gdprobe writes them unless --no-facts says not to",
+                       "these observations hold no facts of the machine");
+    free(facts);
     if (ret_format)
         *ret_format = format;
     if (topology->nomem || diag->nomem)
