@@ -9,13 +9,6 @@
 
 enum { SAMPLES = 400 }; /* at most, of one point */
 
-double bench_clock_s(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 bool bench_check(struct bench *bench, int code, const char *function)
 {
     if (code != 0 && bench->failure == 0) {
@@ -77,11 +70,11 @@ bool bench_time(struct bench *bench, struct observation row, bench_operation ope
         row.size_B = (double)size;
     if (payload_B > 0)
         row.payload_B = payload_B;
-    double begin = bench_clock_s(), last = begin;
+    double begin = clock_s(), last = begin;
     while (good && count < SAMPLES &&
            (count < settings->least || last - begin < settings->time_s)) {
         good = operation(bench, context, size);
-        double now = bench_clock_s();
+        double now = clock_s();
         samples[count++] = now - last;
         last = now;
     }
@@ -106,12 +99,12 @@ static void counted(struct bench *bench, struct observation row, double copies,
     double count = 0;
     if (!sampler_read(bench->sampler, &before, &why))
         return; /* the header of the file says that there are no counters */
-    double begin = bench_clock_s();
+    double begin = clock_s();
     do {
         if (!operation(bench, context, size))
             return;
         count++;
-    } while (bench_clock_s() - begin < bench->settings->counted_s);
+    } while (clock_s() - begin < bench->settings->counted_s);
     if (!sampler_read(bench->sampler, &after, &why)) {
         send_missing(bench, &row, why.text);
         return;

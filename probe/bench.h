@@ -9,6 +9,7 @@
 #define GDPROBE_BENCH_H
 
 #include "probe/child.h"
+#include "probe/clock.h"
 #include "probe/lib_cuda.h"
 #include "probe/observe.h"
 #include "probe/sampler.h"
@@ -66,7 +67,6 @@ bool bench_check(struct bench *bench, int code, const char *function);
 /* One operation of `size` bytes, until it is complete. */
 typedef bool (*bench_operation)(struct bench *bench, void *context, size_t size);
 
-double bench_clock_s(void);
 /* Time operations of one size, and hand back the row: `row` says all but the numbers. */
 bool bench_time(struct bench *bench, struct observation row, bench_operation operation,
                 void *context, size_t size, double payload_B);

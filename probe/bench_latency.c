@@ -38,10 +38,10 @@ static bool event_record_sync(struct bench *bench, void *context, size_t size)
 /* Wait until the GPU has written; gives up after a second. */
 static bool seen(struct bench *bench, const volatile uint32_t *at, uint32_t value)
 {
-    for (double begin = bench_clock_s(); *at != value;) {
+    for (double begin = clock_s(); *at != value;) {
         for (int i = 0; i < 1000 && *at != value; i++)
             ;
-        if (*at != value && bench_clock_s() - begin > 1)
+        if (*at != value && clock_s() - begin > 1)
             return bench_check(bench, -ETIMEDOUT, "the GPU never wrote its flag");
     }
     return true;
@@ -68,10 +68,9 @@ static void wait_value(struct bench *bench, struct latency *latency)
     size_t count = 0;
     row.size_B = 4;
     *latency->flag = 0;
-    double start = bench_clock_s();
+    double start = clock_s();
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        if (count >= bench->settings->least &&
-            bench_clock_s() - start > 5 * bench->settings->time_s)
+        if (count >= bench->settings->least && clock_s() - start > 5 * bench->settings->time_s)
             break; /* the pauses below take most of the time */
         void *stream = latency->gpu->streams[0];
         uint32_t round = ++latency->round;
@@ -82,15 +81,15 @@ static void wait_value(struct bench *bench, struct latency *latency)
                           cuda_error(&bench->cuda, bench->failure));
             return;
         }
-        for (double begin = bench_clock_s(); bench_clock_s() - begin < 20e-6;)
+        for (double begin = clock_s(); clock_s() - begin < 20e-6;)
             ; /* long enough for the GPU to have reached the wait */
-        double begin = bench_clock_s();
+        double begin = clock_s();
         *latency->flag = i + 1;
         if (!seen(bench, latency->ack, round)) {
             bench_missing(bench, row.experiment, row.place, "the stream never woke up");
             return;
         }
-        samples[count++] = bench_clock_s() - begin;
+        samples[count++] = clock_s() - begin;
     }
     observation_summarize(&row, samples, count);
     child_send(bench->child, &row);
@@ -111,11 +110,11 @@ static void flag_roundtrip(struct bench *bench, struct latency *latency)
     bool good =
         bench_launch(bench, latency->gpu->flag_echo, 1, 1, latency->gpu->streams[0], parameters);
     for (uint32_t i = 1; good && i <= rounds; i++) {
-        double begin = bench_clock_s();
+        double begin = clock_s();
         *latency->flag = i;
         good = seen(bench, latency->ack, i);
         if (i > WARM)
-            samples[i - WARM - 1] = bench_clock_s() - begin;
+            samples[i - WARM - 1] = clock_s() - begin;
     }
     if (!good || !BENCH_CALL(bench, cuStreamSynchronize, latency->gpu->streams[0])) {
         bench_missing(bench, row.experiment, row.place, "the kernel never answered");

@@ -10,13 +10,7 @@
 #include <unistd.h>
 
 #include "probe/child.h"
-
-static double now_s(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+#include "probe/clock.h"
 
 void child_send(const struct child *child, const void *record)
 {
@@ -38,9 +32,9 @@ static bool collect(int fd, double timeout_s, size_t record_bytes,
                     void (*take)(void *, const void *), void *context, char *record)
 {
     size_t filled = 0;
-    double deadline = now_s() + timeout_s;
+    double deadline = clock_s() + timeout_s;
     for (;;) {
-        double left = deadline - now_s();
+        double left = deadline - clock_s();
         if (left <= 0)
             return false;
         struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -57,7 +51,7 @@ static bool collect(int fd, double timeout_s, size_t record_bytes,
             continue;
         take(context, record);
         filled = 0;
-        deadline = now_s() + timeout_s;
+        deadline = clock_s() + timeout_s;
     }
 }
 
@@ -66,7 +60,7 @@ static bool collect(int fd, double timeout_s, size_t record_bytes,
 /* A child that hangs inside the kernel cannot be reaped even after SIGKILL: wait a while only. */
 static bool reap(pid_t pid, double patience_s, int *ret_status)
 {
-    for (double deadline = now_s() + patience_s; now_s() < deadline;) {
+    for (double deadline = clock_s() + patience_s; clock_s() < deadline;) {
         pid_t done = waitpid(pid, ret_status, WNOHANG);
         if (done == pid)
             return true;

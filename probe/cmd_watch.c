@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe/clock.h"
 #include "probe/cmd.h"
 #include "probe/lines.h"
 #include "probe/size.h"
@@ -252,13 +253,6 @@ static void become(char **command, int pipes[3][2])
     if (write(pipes[2][1], &code, sizeof code) != (ssize_t)sizeof code)
         _exit(126);
     _exit(127);
-}
-
-static double clock_s(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /* Start the command and follow it to its end; false when it could not be started. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "probe/child.h"
+#include "probe/clock.h"
 #include "probe/lib_nvml.h"
 #include "probe/sampler.h"
 
@@ -92,13 +93,6 @@ static bool start(struct state *state)
                      nvml_error(nvml, code));
     }
     return true;
-}
-
-static double clock_s(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 static uint64_t field_value(const struct nvml_field *field)

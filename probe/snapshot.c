@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "probe/clock.h"
 #include "probe/snapshot.h"
 
 static void add(struct snapshot *snapshot, const char *device, const char *quantity,
@@ -153,10 +153,8 @@ static void take_storage(const struct sys *sys, struct snapshot *snapshot)
 
 void snapshot_take(const struct sys *sys, const struct perf *perf, struct snapshot *ret_snapshot)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
     ret_snapshot->count = 0;
-    ret_snapshot->time_s = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    ret_snapshot->time_s = clock_s();
     take_stat(sys, ret_snapshot);
     take_interrupts(sys, ret_snapshot);
     take_net(sys, ret_snapshot);
