@@ -173,7 +173,7 @@ enum iommu_state facts_iommu(const struct facts *facts, struct why *ret_why)
     size_t seen = 0;
     for (size_t i = 0; i < facts->pci.count; i++) {
         const struct pci_device *device = &facts->pci.devices[i];
-        if (device->kind != PCI_GPU && device->kind != PCI_NIC)
+        if (device->kind != PCI_GPU && facts_rdma(facts, i) < 0)
             continue;
         enum iommu_state state = host_iommu_of(&facts->host, device, ret_why);
         seen++;
@@ -183,7 +183,7 @@ enum iommu_state facts_iommu(const struct facts *facts, struct why *ret_why)
     if (worst == IOMMU_TRANSLATING)
         return worst;
     if (seen == 0)
-        why_set(ret_why, "there is no GPU or NIC whose IOMMU group tells");
+        why_set(ret_why, "there is no GPU or RDMA NIC whose IOMMU group tells");
     if (unknown || seen == 0)
         return IOMMU_UNKNOWN;
     if (facts->host.vm == YES && worst == IOMMU_OFF) {
@@ -267,12 +267,19 @@ bool facts_is_endpoint(const struct pci_device *device)
                                    device->kind == PCI_NVME || device->kind == PCI_NVSWITCH);
 }
 
-bool *facts_chains(const struct facts *facts)
+int facts_rdma(const struct facts *facts, size_t device)
+{
+    int nic = facts_nic(facts, device);
+    return nic >= 0 && facts->host.nics[nic].rdma ? nic : -1;
+}
+
+bool *facts_chains(const struct facts *facts, bool only_rdma)
 {
     const struct pci *pci = &facts->pci;
     bool *chains = calloc(pci->count ? pci->count : 1, sizeof *chains);
     for (size_t i = 0; chains && i < pci->count; i++)
-        if (facts_is_endpoint(&pci->devices[i]))
+        if (facts_is_endpoint(&pci->devices[i]) &&
+            !(only_rdma && pci->devices[i].kind == PCI_NIC && facts_rdma(facts, i) < 0))
             for (int up = (int)i; up >= 0 && !chains[up]; up = pci->devices[up].parent)
                 chains[up] = true;
     return chains;

@@ -44,7 +44,7 @@ struct finding facts_p2p_driver(const struct facts *facts);
 struct finding facts_ats(const struct facts *facts);
 struct finding facts_gds_mount(const struct facts *facts);
 
-/* What the IOMMU does to GPUs and NICs: the worst of them. UNKNOWN with a reason. */
+/* What the IOMMU does to GPUs and RDMA NICs: the worst of them. UNKNOWN with a reason. */
 enum iommu_state facts_iommu(const struct facts *facts, struct why *ret_why);
 const char *iommu_name(enum iommu_state state); /* in gdsim's words */
 
@@ -58,8 +58,10 @@ int facts_nic(const struct facts *facts, size_t device);
 /* A GPU, NIC, drive or NVSwitch that is no virtual function. */
 bool facts_is_endpoint(const struct pci_device *device);
 /* For each function of pci whether it is one of these or a bridge above one. The caller frees it;
- * NULL without memory. */
-bool *facts_chains(const struct facts *facts);
+ * NULL without memory. only_rdma: without the NICs that are no RDMA devices. */
+bool *facts_chains(const struct facts *facts, bool only_rdma);
+/* The RDMA device behind a function, in host.nics; -1: none. */
+int facts_rdma(const struct facts *facts, size_t device);
 
 /* YAML for `gdsim import`; `prefix` stands before each line. */
 void facts_write_yaml(const struct facts *facts, FILE *to, const char *prefix);

@@ -179,7 +179,7 @@ static void write_reasons(FILE *to, const struct pci *pci, const bool *chains)
 static void write_tree(FILE *to, const struct facts *facts)
 {
     const struct pci *pci = &facts->pci;
-    bool *chains = facts_chains(facts);
+    bool *chains = facts_chains(facts, false);
     size_t shown = 0;
     fputs("\nPCI (speed and width as trained, of what this end can do)\n", to);
     for (size_t i = 0; chains && i < pci->count; i++) {

@@ -19,12 +19,13 @@
  *   gpus:    - {busid: 0000:17:00.0, index: 0, name: NVIDIA H200, sm: 90, memory: 141 GB,
  *               bar1: 256 GiB, bar1_used: 0 B, gdr: yes}
  *   nvlinks: - {gpu: 0000:17:00.0, to: 0000:18:00.0 | nvswitch, count: 18, rate: 370 GB/s}
- *   nics:    - {busid: 0000:1a:00.0, name: mlx5_0, rate: 400 Gb/s}
+ *   nics:    - {busid: 0000:1a:00.0, name: mlx5_0, rate: 400 Gb/s, gdr: no}
  *
  * acs lists the control bits that are set (SV TB RR CR UF EC DT); [] means that none is, or that
- * the port has no ACS. speed and width are as trained, max_* of this end alone. rate of an nvlink
- * is of all its links, one direction. A bridge may say port: root, up or down. Unlike the texts of
- * other programs this one is ours, so unknown keys and values out of range are mistakes.
+ * the port has no ACS. gdr: no is a NIC that is no RDMA device. speed and width are as trained,
+ * max_* of this end alone. rate of an nvlink is of all its links, one direction. A bridge may say
+ * port: root, up or down. Unlike the texts of other programs this one is ours, so unknown keys and
+ * values out of range are mistakes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -345,6 +346,21 @@ static void read_nic(struct reader *reader, struct yaml_node *map)
     nic->gdr = yes_no(reader, map, "gdr");
 }
 
+/* A scenario has no switch for one NIC: where none is an RDMA device, nothing can register memory.
+ */
+static void read_rdma(struct topology *topology)
+{
+    size_t nics = topology_count(topology, DEVICE_NIC), without = 0;
+    for (size_t i = 0; i < topology->device_count; i++)
+        without += topology->devices[i].kind == DEVICE_NIC && topology->devices[i].gdr == 0;
+    if (nics == 0 || without < nics)
+        return;
+    topology->state.peermem = topology->state.dmabuf = 0;
+    topology_note(topology, TOPOLOGY_FOUND, -1, (struct mark){NULL, 0, 0},
+                  "no NIC is an RDMA device, so none reaches GPU memory; written as peermem: no, "
+                  "dmabuf: no");
+}
+
 static void read_all(struct reader *reader, struct yaml_node *root, const char *key,
                      void (*read)(struct reader *, struct yaml_node *))
 {
@@ -417,6 +433,7 @@ static void read_root(struct reader *reader, struct yaml_node *root)
     read_cpu(reader, root);
     state->vm = yes_no(reader, root, "vm");
     state->dmabuf = yes_no(reader, root, "dmabuf");
+    read_rdma(reader->topology);
     state->p2p_driver = yes_no(reader, root, "p2p_driver");
     state->ats = yes_no(reader, root, "ats");
     state->gds_filesystem = yes_no(reader, root, "gds_filesystem");

@@ -492,6 +492,25 @@ static void facts_whole(void **state)
     import_expect_note(f, TOPOLOGY_ASSUMED, "sw0", "PCIe width not known");
 }
 
+/* Modules are there, but no NIC that could use them. */
+static void facts_without_rdma(void **state)
+{
+    struct import_fixture *f = *state;
+    static const char *const nics[] = {"gdr: no", "rate: 25 Gb/s"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "gdprobe_facts: 1\nmodules: [nvidia_peermem]\ndmabuf: yes\npci:\n" FACTS_GPU
+            "  - {busid: 0000:45:00.0, class: 0x0200, numa: 0, speed: 8.0 GT/s PCIe, width: 8}\n"
+            "nics:\n  - {busid: 0000:45:00.0, name: eth0, %s}\n",
+            nics[i]);
+        assert_int_equal(import_given(f, IMPORT_FACTS, text), STATUS_OK);
+        assert_int_equal(f->topology->state.peermem, i);
+        assert_int_equal(f->topology->state.dmabuf, i);
+    }
+}
+
 static void facts_refuses(void **state)
 {
     struct import_fixture *f = *state;
@@ -611,6 +630,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lspci_odd_width, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(lspci_refuses, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(facts_whole, import_set_up, import_tear_down),
+        cmocka_unit_test_setup_teardown(facts_without_rdma, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(facts_refuses, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(merges_files, import_set_up, import_tear_down),
         cmocka_unit_test_setup_teardown(cleans_texts, import_set_up, import_tear_down),
