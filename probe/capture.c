@@ -173,8 +173,11 @@ bool capture_write(const struct sys *sys, double timeout_s, const char *director
     }
     struct facts *facts = facts_read(&listened, timeout_s);
     if (facts) {
+        const char *environment = facts->settings.environment;
         make_seen(&capture);
         write_driver(&capture, &facts->driver);
+        if (environment)
+            copy_file(&capture, "/gdprobe/environment", environment, strlen(environment));
     } else {
         errno = ENOMEM;
         fault(&capture, directory);

@@ -188,6 +188,7 @@ static void examine_p2p(const struct exam *exam)
     const struct parties *parties = exam->parties;
     if (!examine_gpus(exam, 2))
         return;
+    note(exam, DOCTOR_SETTINGS, EFFECT_BREAKS, check_settings(facts, false));
     for (size_t i = 0; i < parties->gpu_count; i++)
         for (size_t j = i + 1; j < parties->gpu_count; j++) {
             size_t a = parties->gpus[i], b = parties->gpus[j];
@@ -235,6 +236,7 @@ static void examine_rdma(const struct exam *exam)
     if (!gpus)
         return;
     note(exam, DOCTOR_PEER_MODULE, EFFECT_BREAKS, check_peer_memory(facts));
+    note(exam, DOCTOR_SETTINGS, EFFECT_BREAKS, check_settings(facts, true));
     for (size_t i = 0; i < parties->gpu_count; i++) {
         size_t gpu = parties->gpus[i];
         note(exam, DOCTOR_GPU_RDMA, EFFECT_BREAKS, check_gpu_rdma(facts, gpu));
@@ -277,6 +279,8 @@ static void examine_storage(const struct exam *exam)
     note(exam, DOCTOR_NVIDIA_FS, EFFECT_BREAKS, facts_module(facts, "nvidia_fs"));
     note(exam, DOCTOR_FILESYSTEM, EFFECT_BREAKS, mounts);
     note(exam, DOCTOR_COMPAT, EFFECT_NOTED, check_compat(&facts->host));
+    if (facts->host.nvidia_fs_stats)
+        note(exam, DOCTOR_SERVED, EFFECT_NOTED, check_served(facts));
     in_a_run(exam, DOCTOR_ALIGNED);
     for (size_t i = 0; gpus && i < parties->gpu_count; i++) {
         size_t gpu = parties->gpus[i];
@@ -285,7 +289,7 @@ static void examine_storage(const struct exam *exam)
             continue;
         size_t drive = nearest(exam, i, parties->drives, parties->drive_count);
         note(exam, DOCTOR_STORAGE_DISTANCE, EFFECT_SLOWS,
-             check_distance(facts, gpu, drive, PCI_PXB, ""));
+             check_distance(facts, gpu, drive, PCI_PXB, NULL));
         examine_way(exam, gpu, drive);
     }
 }

@@ -1,6 +1,7 @@
 /* doctor_checks.c: see doctor_checks.h. */
 #include "probe/doctor_checks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATH_MAX_BRIDGES = 128 };
@@ -101,6 +102,75 @@ struct finding check_doorbell(const struct facts *facts)
                    set ? "1" : "not set");
 }
 
+/* What NCCL takes as a distance: a word, or the number of old. */
+enum pci_distance check_level(const struct facts *facts, const char *variable,
+                              enum pci_distance otherwise, const char **ret_set)
+{
+    static const struct {
+        const char *word, *number;
+        enum pci_distance level;
+    } rows[] = {{"PIX", "1", PCI_PIX},
+                {"PXB", "2", PCI_PXB},
+                {"PHB", "3", PCI_PHB},
+                {"NODE", "4", PCI_NODE},
+                {"SYS", "5", PCI_SYS}};
+    char value[SETTING_VALUE];
+    *ret_set = NULL;
+    if (settings_find(&facts->settings, variable, value, ret_set))
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            if (strcmp(value, rows[i].word) == 0 || strcmp(value, rows[i].number) == 0)
+                return rows[i].level;
+    *ret_set = NULL;
+    return otherwise;
+}
+
+struct finding check_settings(const struct facts *facts, bool network)
+{
+    static const struct {
+        bool network;
+        const char *name, *value;
+    } rows[] = {{false, "NCCL_P2P_DISABLE", "1"}, {false, "NCCL_P2P_LEVEL", "LOC"},
+                {false, "NCCL_P2P_LEVEL", "0"},   {true, "NCCL_IB_DISABLE", "1"},
+                {true, "NCCL_NET", "Socket"},     {true, "NCCL_NET_GDR_LEVEL", "LOC"},
+                {true, "NCCL_NET_GDR_LEVEL", "0"}};
+    char value[SETTING_VALUE];
+    const char *where;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].network == network &&
+            settings_find(&facts->settings, rows[i].name, value, &where) &&
+            strcmp(value, rows[i].value) == 0)
+            return finding(NO, "%s=%s (%s)", rows[i].name, value, where);
+    if (!facts->settings.environment)
+        return finding(UNKNOWN, "%s", facts->settings.why.text);
+    return finding(YES, "none in this environment, none in /etc/nccl.conf");
+}
+
+/* A number in the nvidia-fs statistics: the line that starts with `line`, after `key`. */
+static long stats_number(const char *text, const char *line, const char *key)
+{
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        const char *found = strstr(at, key);
+        if (strncmp(at, line, strlen(line)) == 0 && found && found < at + strcspn(at, "\n"))
+            return strtol(found + strlen(key), NULL, 10);
+    }
+    return -1;
+}
+
+/* Ops are requests under way; finished ones are counted only with rw_stats_enabled. */
+struct finding check_served(const struct facts *facts)
+{
+    const char *stats = facts->host.nvidia_fs_stats;
+    if (!stats)
+        return finding(UNKNOWN, "%s", facts->host.nvidia_fs_why.text);
+    long reads = stats_number(stats, "Reads", "n="), writes = stats_number(stats, "Writes", "n=");
+    bool counted = strstr(stats, "IO stats: Enabled") != NULL;
+    if (reads > 0 || writes > 0)
+        return finding(YES, "%ld reads and %ld writes since it was loaded", reads, writes);
+    if (!counted || reads < 0 || writes < 0)
+        return finding(UNKNOWN, "/proc/driver/nvidia-fs/stats: IO stats are not enabled");
+    return finding(NO, "no read and no write since it was loaded");
+}
+
 /* ---- between two functions ------------------------------------------------------------------- */
 
 static struct finding pair(const struct facts *facts, size_t a, size_t b, int holds,
@@ -123,14 +193,20 @@ struct finding check_distance(const struct facts *facts, size_t a, size_t b,
                               enum pci_distance level, const char *variable)
 {
     enum pci_distance distance = pci_distance(&facts->pci, a, b);
+    const char *set = NULL;
     char words[120];
     if (tree_is_hidden(facts, a, b))
         return pair(facts, a, b, UNKNOWN, "the virtual machine hides the PCIe tree");
-    if (*variable)
+    if (variable)
+        level = check_level(facts, variable, level, &set);
+    if (!variable)
+        snprintf(words, sizeof words, "%s apart", pci_distance_name(distance));
+    else if (set)
+        snprintf(words, sizeof words, "%s apart; %s is set to %s (%s)", pci_distance_name(distance),
+                 variable, pci_distance_name(level), set);
+    else
         snprintf(words, sizeof words, "%s apart; %s ends at %s unless set",
                  pci_distance_name(distance), variable, pci_distance_name(level));
-    else
-        snprintf(words, sizeof words, "%s apart", pci_distance_name(distance));
     return pair(facts, a, b, distance <= level, words);
 }
 

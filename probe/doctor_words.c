@@ -102,4 +102,10 @@ const struct doctor_words doctor_words[DOCTOR_COUNT] = {
                          "grep RegistryDwords /proc/driver/nvidia/params",
                          "options nvidia NVreg_RegistryDwords=\"PeerMappingOverride=1;\", then "
                          "load the driver again"},
+    [DOCTOR_SETTINGS] = {"no setting that turns it off", "env | grep NCCL_; cat /etc/nccl.conf",
+                         "unset it, in the job's environment too"},
+    [DOCTOR_SERVED] = {"nvidia-fs has served requests",
+                       "cat /proc/driver/nvidia-fs/stats: Ops, and Reads and Writes with "
+                       "rw_stats_enabled=1",
+                       "run the job, then look again"},
 };

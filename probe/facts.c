@@ -13,6 +13,7 @@ struct facts *facts_read(const struct sys *sys, double timeout_s)
     pci_read(sys, &facts->pci);
     host_read(sys, &facts->pci, &facts->host);
     driver_read(sys, timeout_s, &facts->driver);
+    settings_read(sys, &facts->settings);
     return facts;
 }
 
@@ -23,6 +24,7 @@ void facts_free(struct facts *facts)
     pci_free(&facts->pci);
     host_free(&facts->host);
     driver_free(&facts->driver);
+    settings_free(&facts->settings);
     free(facts);
 }
 

@@ -8,11 +8,13 @@
 #include "probe/driver.h"
 #include "probe/host.h"
 #include "probe/pci.h"
+#include "probe/settings.h"
 
 struct facts {
     struct pci pci;
     struct host host;
     struct driver driver;
+    struct settings settings;
 };
 
 /* Never fails but without memory (NULL): what is missing has its reason. timeout_s: of each

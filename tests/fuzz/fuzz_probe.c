@@ -41,6 +41,9 @@ static const struct {
     {"/sys/class/infiniband/mlx5_0/ports/1/state", ""},
     {"/proc/driver/nvidia/gpus/0000:41:00.0/information", "Model: "},
     {"/proc/driver/nvidia/params", ""},
+    {"/proc/driver/nvidia-fs/stats", ""},
+    {"/gdprobe/environment", ""},
+    {"/etc/nccl.conf", ""},
 };
 enum { FILES = sizeof files / sizeof files[0] };
 

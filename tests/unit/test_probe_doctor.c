@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "probe/doctor_checks.h"
 #include "probe/host_io.h"
 #include "sim/core/precondition.h"
 
@@ -138,6 +139,51 @@ static void driver_lines(void **state)
     free(driver);
 }
 
+static void settings(void **state)
+{
+    (void)state;
+    char environment[] = "NCCL_IB_DISABLE=0\nNCCL_NET_GDR_LEVEL=SYS\n";
+    char file[] = "# NCCL_DEBUG=WARN\n  NCCL_NET_GDR_LEVEL=PXB\nNCCL_P2P_LEVEL=3 # PHB\nNCCL_X";
+    struct facts *facts = calloc(1, sizeof *facts);
+    char value[SETTING_VALUE];
+    const char *where;
+    assert_non_null(facts);
+    facts->settings = (struct settings){environment, file, {""}};
+    assert_true(settings_find(&facts->settings, "NCCL_NET_GDR_LEVEL", value, &where));
+    assert_string_equal(value, "SYS"); /* the environment wins */
+    assert_string_equal(where, "environment");
+    assert_true(settings_find(&facts->settings, "NCCL_P2P_LEVEL", value, &where));
+    assert_string_equal(value, "3");
+    assert_string_equal(where, "/etc/nccl.conf");
+    assert_false(settings_find(&facts->settings, "NCCL_DEBUG", value, &where));
+    assert_false(settings_find(&facts->settings, "NCCL_X", value, &where));
+    assert_int_equal(check_level(facts, "NCCL_P2P_LEVEL", PCI_PXB, &where), PCI_PHB);
+    assert_int_equal(check_level(facts, "NCCL_NET_GDR_LEVEL", PCI_PXB, &where), PCI_SYS);
+    assert_int_equal(check_settings(facts, true).holds, YES); /* NCCL_IB_DISABLE is 0 */
+    facts->settings.environment = NULL;
+    assert_int_equal(check_level(facts, "NCCL_NET_GDR_LEVEL", PCI_SYS, &where), PCI_PXB);
+    assert_int_equal(check_settings(facts, true).holds, UNKNOWN);
+    free(facts);
+}
+
+static void storage_counters(void **state)
+{
+    (void)state;
+    static char none[] = "IO stats: Enabled\nReads\t: n=0 ok=0\nWrites\t: n=0\n",
+                some[] = "IO stats: Enabled\nReads\t: n=7 ok=7\nWrites\t: n=0\n",
+                off[] = "IO stats: Disabled\nOps\t: Read=0 Write=0 BatchIO=0\n";
+    struct facts *facts = calloc(1, sizeof *facts);
+    assert_non_null(facts);
+    assert_int_equal(check_served(facts).holds, UNKNOWN);
+    facts->host.nvidia_fs_stats = none;
+    assert_int_equal(check_served(facts).holds, NO);
+    facts->host.nvidia_fs_stats = some;
+    assert_string_equal(check_served(facts).sentence, "7 reads and 0 writes since it was loaded");
+    facts->host.nvidia_fs_stats = off;
+    assert_int_equal(check_served(facts).holds, UNKNOWN);
+    free(facts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +192,8 @@ int main(void)
         cmocka_unit_test(mounts),
         cmocka_unit_test(compatibility_mode),
         cmocka_unit_test(driver_lines),
+        cmocka_unit_test(settings),
+        cmocka_unit_test(storage_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
