@@ -19,7 +19,11 @@ for target in "$@"; do
     fuzz_probe) # pieces of described machines, divided by bytes of value 0xFF
         for tree in good vm-width-0 two-sockets not-root; do
             tests/sysroot.sh $tree
+            for file in out/sysroot/$tree/sys/bus/pci/devices/*/config; do
+                { printf '\0'; cat "$file"; } >"$corpus/$tree-${file//\//-}"
+            done
             {
+                printf '\1'
                 for file in gdprobe/driver sys/bus/pci/devices/*/config etc/cufile.json proc/cpuinfo \
                     proc/modules proc/self/mounts sys/bus/pci/devices/*/resource; do
                     for path in out/sysroot/$tree/$file; do [ -f "$path" ] && head -c 600 "$path"; printf '\xff'; done
