@@ -92,12 +92,11 @@ static bool find_parties(const struct facts *facts, struct parties *ret_parties)
         return false;
     for (size_t i = 0; i < facts->pci.count; i++) {
         const struct pci_device *device = &facts->pci.devices[i];
-        int nic = device->kind == PCI_NIC ? facts_nic(facts, i) : -1;
         if (device->is_virtual)
             continue;
         if (device->kind == PCI_GPU)
             ret_parties->gpus[ret_parties->gpu_count++] = i;
-        else if (nic >= 0 && facts->host.nics[nic].rdma)
+        else if (facts_rdma(facts, i) >= 0 && facts->host.nics[facts_rdma(facts, i)].active != NO)
             ret_parties->nics[ret_parties->nic_count++] = i;
         else if (device->kind == PCI_NVME)
             ret_parties->drives[ret_parties->drive_count++] = i;
@@ -210,19 +209,29 @@ static void examine_p2p(const struct exam *exam)
         }
 }
 
+/* One NIC with an active port is enough; those without are only told. */
 static void examine_nics(const struct exam *exam)
 {
     const struct host *host = &exam->facts->host;
+    bool usable = exam->parties->nic_count > 0;
+    size_t noted = 0;
     for (size_t i = 0; i < host->nic_count; i++) {
         const struct host_nic *nic = &host->nics[i];
-        if (nic->rdma)
+        if (!nic->rdma || nic->device < 0)
+            continue;
+        noted++;
+        if (nic->active == YES)
             note(exam, DOCTOR_NIC, EFFECT_BREAKS,
-                 finding(nic->active, "%s: %s", nic->name,
-                         nic->active == YES  ? nic->rate[0] ? nic->rate : "active"
-                         : nic->active == NO ? "no port is active"
-                                             : nic->why.text));
+                 finding(YES, "%s: %s", nic->name, nic->rate[0] ? nic->rate : "active"));
+        else if (nic->active == NO)
+            note(exam, DOCTOR_NIC, EFFECT_BREAKS,
+                 finding(usable ? YES : NO, "%s: no port is active%s", nic->name,
+                         usable ? "; left out" : ""));
+        else
+            note(exam, DOCTOR_NIC, EFFECT_BREAKS,
+                 finding(UNKNOWN, "%s: %s", nic->name, nic->why.text));
     }
-    if (exam->parties->nic_count == 0)
+    if (noted == 0)
         note(exam, DOCTOR_NIC, EFFECT_BREAKS,
              finding(NO, "/sys/class/infiniband names no device on the PCI bus"));
 }

@@ -175,7 +175,7 @@ enum iommu_state facts_iommu(const struct facts *facts, struct why *ret_why)
     size_t seen = 0;
     for (size_t i = 0; i < facts->pci.count; i++) {
         const struct pci_device *device = &facts->pci.devices[i];
-        if (device->kind != PCI_GPU && facts_rdma(facts, i) < 0)
+        if (device->kind != PCI_GPU && (facts_rdma(facts, i) < 0 || facts_unused_nic(facts, i)))
             continue;
         enum iommu_state state = host_iommu_of(&facts->host, device, ret_why);
         seen++;
@@ -275,13 +275,32 @@ int facts_rdma(const struct facts *facts, size_t device)
     return nic >= 0 && facts->host.nics[nic].rdma ? nic : -1;
 }
 
-bool *facts_chains(const struct facts *facts, bool only_rdma)
+/* A port whose state is unknown may be active. */
+static bool is_ready(const struct facts *facts, size_t device)
+{
+    int nic = facts_rdma(facts, device);
+    return nic >= 0 && facts->host.nics[nic].active != NO &&
+           facts_is_endpoint(&facts->pci.devices[device]);
+}
+
+const char *facts_unused_nic(const struct facts *facts, size_t device)
+{
+    if (is_ready(facts, device))
+        return NULL;
+    for (size_t i = 0; i < facts->pci.count; i++)
+        if (is_ready(facts, i))
+            return facts_rdma(facts, device) < 0 ? "no RDMA device, and others are"
+                                                 : "no port is active, and others have one";
+    return NULL;
+}
+
+bool *facts_chains(const struct facts *facts, bool only_used)
 {
     const struct pci *pci = &facts->pci;
     bool *chains = calloc(pci->count ? pci->count : 1, sizeof *chains);
     for (size_t i = 0; chains && i < pci->count; i++)
         if (facts_is_endpoint(&pci->devices[i]) &&
-            !(only_rdma && pci->devices[i].kind == PCI_NIC && facts_rdma(facts, i) < 0))
+            !(only_used && pci->devices[i].kind == PCI_NIC && facts_unused_nic(facts, i)))
             for (int up = (int)i; up >= 0 && !chains[up]; up = pci->devices[up].parent)
                 chains[up] = true;
     return chains;

@@ -60,8 +60,11 @@ int facts_nic(const struct facts *facts, size_t device);
 /* A GPU, NIC, drive or NVSwitch that is no virtual function. */
 bool facts_is_endpoint(const struct pci_device *device);
 /* For each function of pci whether it is one of these or a bridge above one. The caller frees it;
- * NULL without memory. only_rdma: without the NICs that are no RDMA devices. */
-bool *facts_chains(const struct facts *facts, bool only_rdma);
+ * NULL without memory. only_used: without the NICs that are not used. */
+bool *facts_chains(const struct facts *facts, bool only_used);
+/* Why NCCL does not use the NIC of a function: it takes RDMA devices with an active port where
+ * there are any. NULL when it may use it. */
+const char *facts_unused_nic(const struct facts *facts, size_t device);
 /* The RDMA device behind a function, in host.nics; -1: none. */
 int facts_rdma(const struct facts *facts, size_t device);
 

@@ -8,7 +8,6 @@
 
 struct yaml {
     const struct facts *facts;
-    bool only_rdma; /* there are RDMA NICs: NCCL takes those and no others */
     FILE *to;
     const char *prefix;
 };
@@ -160,7 +159,7 @@ static void write_config(const struct yaml *yaml, const struct pci_device *devic
 static void write_pci(const struct yaml *yaml)
 {
     const struct pci *pci = &yaml->facts->pci;
-    bool *wanted = facts_chains(yaml->facts, yaml->only_rdma);
+    bool *wanted = facts_chains(yaml->facts, true);
     size_t written = 0;
     for (size_t i = 0; wanted && i < pci->count; i++) {
         const struct pci_device *device = &pci->devices[i];
@@ -269,23 +268,17 @@ static void write_nvlinks(const struct yaml *yaml)
         fputs("nvlinks: []\n", yaml->to);
 }
 
-static bool has_rdma(const struct facts *facts)
-{
-    for (size_t i = 0; i < facts->pci.count; i++)
-        if (facts_is_endpoint(&facts->pci.devices[i]) && facts_rdma(facts, i) >= 0)
-            return true;
-    return false;
-}
-
 static void write_nics(const struct yaml *yaml)
 {
     const struct host *host = &yaml->facts->host;
     size_t written = 0;
     for (size_t i = 0; i < host->nic_count; i++) {
         const struct host_nic *nic = &host->nics[i];
-        if (nic->device >= 0 && yaml->only_rdma && !nic->rdma) {
-            fprintf(yaml->to, "%s# left out: %s at %s is no RDMA device, and others are\n",
-                    yaml->prefix, nic->name, yaml->facts->pci.devices[nic->device].busid);
+        const char *unused =
+            nic->device < 0 ? NULL : facts_unused_nic(yaml->facts, (size_t)nic->device);
+        if (unused) {
+            fprintf(yaml->to, "%s# left out: %s at %s: %s\n", yaml->prefix, nic->name,
+                    yaml->facts->pci.devices[nic->device].busid, unused);
             continue;
         }
         if (nic->device < 0 || !facts_is_endpoint(&yaml->facts->pci.devices[nic->device]) ||
@@ -309,7 +302,7 @@ static void write_nics(const struct yaml *yaml)
 
 void facts_write_yaml(const struct facts *facts, FILE *to, const char *prefix)
 {
-    struct yaml yaml = {facts, has_rdma(facts), to, prefix};
+    struct yaml yaml = {facts, to, prefix};
     fprintf(to, "%s# Written by gdprobe facts. What is unknown has its reason beside it.\n",
             prefix);
     fprintf(to, "%sgdprobe_facts: 1\n", prefix);
