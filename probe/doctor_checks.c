@@ -102,28 +102,6 @@ struct finding check_doorbell(const struct facts *facts)
                    set ? "1" : "not set");
 }
 
-/* What NCCL takes as a distance: a word, or the number of old. */
-enum pci_distance check_level(const struct facts *facts, const char *variable,
-                              enum pci_distance otherwise, const char **ret_set)
-{
-    static const struct {
-        const char *word, *number;
-        enum pci_distance level;
-    } rows[] = {{"PIX", "1", PCI_PIX},
-                {"PXB", "2", PCI_PXB},
-                {"PHB", "3", PCI_PHB},
-                {"NODE", "4", PCI_NODE},
-                {"SYS", "5", PCI_SYS}};
-    char value[SETTING_VALUE];
-    *ret_set = NULL;
-    if (settings_find(&facts->settings, variable, value, ret_set))
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-            if (strcmp(value, rows[i].word) == 0 || strcmp(value, rows[i].number) == 0)
-                return rows[i].level;
-    *ret_set = NULL;
-    return otherwise;
-}
-
 struct finding check_settings(const struct facts *facts, bool network)
 {
     static const struct {
@@ -198,7 +176,7 @@ struct finding check_distance(const struct facts *facts, size_t a, size_t b,
     if (tree_is_hidden(facts, a, b))
         return pair(facts, a, b, UNKNOWN, "the virtual machine hides the PCIe tree");
     if (variable)
-        level = check_level(facts, variable, level, &set);
+        level = facts_level(facts, variable, level, &set);
     if (!variable)
         snprintf(words, sizeof words, "%s apart", pci_distance_name(distance));
     else if (set)

@@ -15,10 +15,6 @@ struct finding check_peer_memory(const struct facts *facts);
 struct finding check_served(const struct facts *facts);
 /* NCCL's settings: for GPUs inside the node, or for the network. */
 struct finding check_settings(const struct facts *facts, bool network);
-/* The level that a variable sets; *ret_set is where, or NULL when it does not and `otherwise`
- * holds. */
-enum pci_distance check_level(const struct facts *facts, const char *variable,
-                              enum pci_distance otherwise, const char **ret_set);
 struct finding check_doorbell(const struct facts *facts);
 struct finding check_stream_memops(const struct facts *facts, size_t gpu);
 

@@ -92,6 +92,28 @@ struct finding facts_dmabuf(const struct facts *facts)
                    facts->host.kernel);
 }
 
+/* What NCCL takes as a distance: a word, or the number of old. */
+enum pci_distance facts_level(const struct facts *facts, const char *variable,
+                              enum pci_distance otherwise, const char **ret_set)
+{
+    static const struct {
+        const char *word, *number;
+        enum pci_distance level;
+    } rows[] = {{"PIX", "1", PCI_PIX},
+                {"PXB", "2", PCI_PXB},
+                {"PHB", "3", PCI_PHB},
+                {"NODE", "4", PCI_NODE},
+                {"SYS", "5", PCI_SYS}};
+    char value[SETTING_VALUE];
+    *ret_set = NULL;
+    if (settings_find(&facts->settings, variable, value, ret_set))
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            if (strcmp(value, rows[i].word) == 0 || strcmp(value, rows[i].number) == 0)
+                return rows[i].level;
+    *ret_set = NULL;
+    return otherwise;
+}
+
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 static const struct driver_gpu *driver_gpu(const struct facts *facts, size_t gpu)

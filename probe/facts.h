@@ -46,6 +46,11 @@ struct finding facts_p2p_driver(const struct facts *facts);
 struct finding facts_ats(const struct facts *facts);
 struct finding facts_gds_mount(const struct facts *facts);
 
+/* The level that a variable sets; *ret_set is where, or NULL when it does not and `otherwise`
+ * holds. */
+enum pci_distance facts_level(const struct facts *facts, const char *variable,
+                              enum pci_distance otherwise, const char **ret_set);
+
 /* What the IOMMU does to GPUs and RDMA NICs: the worst of them. UNKNOWN with a reason. */
 enum iommu_state facts_iommu(const struct facts *facts, struct why *ret_why);
 const char *iommu_name(enum iommu_state state); /* in gdsim's words */

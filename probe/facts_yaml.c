@@ -89,6 +89,22 @@ static void write_finding(const struct yaml *yaml, const char *key, struct findi
     reason(yaml, finding.sentence);
 }
 
+/* In gdsim's words, which have one for both ways through the CPU of a socket. */
+static void write_level(const struct yaml *yaml, const char *key, const char *variable)
+{
+    static const char *const rows[][3] = {{"LOC", "0", "loc"},  {"PIX", "1", "pix"},
+                                          {"PXB", "2", "pxb"},  {"PHB", "3", "phb"},
+                                          {"NODE", "4", "phb"}, {"SYS", "5", "sys"}};
+    char value[SETTING_VALUE];
+    const char *where;
+    if (!settings_find(&yaml->facts->settings, variable, value, &where))
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(value, rows[i][0]) == 0 || strcmp(value, rows[i][1]) == 0)
+            fprintf(yaml->to, "%s%s: %s  # %s=%s (%s)\n", yaml->prefix, key, rows[i][2], variable,
+                    value, where);
+}
+
 static void write_host(const struct yaml *yaml)
 {
     const struct host *host = &yaml->facts->host;
@@ -117,6 +133,8 @@ static void write_host(const struct yaml *yaml)
     write_finding(yaml, "p2p_driver", facts_p2p_driver(yaml->facts));
     write_finding(yaml, "ats", facts_ats(yaml->facts));
     write_finding(yaml, "gds_filesystem", facts_gds_mount(yaml->facts));
+    write_level(yaml, "gdr_level", "NCCL_NET_GDR_LEVEL");
+    write_level(yaml, "p2p_level", "NCCL_P2P_LEVEL");
 }
 
 /* ---- pci ------------------------------------------------------------------------------------- */

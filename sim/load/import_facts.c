@@ -11,6 +11,7 @@
  *   p2p_driver: yes                                   peer access between GPUs without NVLink
  *   ats: no                                           the NICs translate addresses themselves
  *   gds_filesystem: yes                               a mount supports GPUDirect Storage
+ *   gdr_level: sys    p2p_level: pxb                  where NCCL's settings say so
  *   pci:                                              every function, or at least the chains of
  *     - {busid: 0000:16:01.0, class: 0x0604, parent: root, numa: 0, acs: [SV, RR, CR, UF]}
  *     - {busid: 0000:17:00.0, class: 0x030200, vendor: 0x10de, device: 0x2335,
@@ -119,6 +120,16 @@ static int word_of(const struct reader *reader, struct yaml_node *map, const cha
         diag_add(reader->diag, mark, diag_suggest(text, words, count), "unknown %s \"%s\"", key,
                  text);
     return -1;
+}
+
+static int choice_of(const struct reader *reader, struct yaml_node *map, const char *key,
+                     enum param_id id)
+{
+    const char *const *words = param_words(id);
+    size_t count = 0;
+    while (words[count])
+        count++;
+    return word_of(reader, map, key, words, count);
 }
 
 /* ---- pci ------------------------------------------------------------------------------------ */
@@ -410,9 +421,10 @@ static void read_cpu(struct reader *reader, struct yaml_node *root)
 
 static void read_root(struct reader *reader, struct yaml_node *root)
 {
-    static const char *const keys[] = {
-        "gdprobe_facts",  "cpu", "vm",   "iommu",   "modules", "dmabuf", "p2p_driver", "ats",
-        "gds_filesystem", "pci", "gpus", "nvlinks", "nics"};
+    static const char *const keys[] = {"gdprobe_facts",  "cpu",       "vm",         "iommu",
+                                       "modules",        "dmabuf",    "p2p_driver", "ats",
+                                       "gds_filesystem", "gdr_level", "p2p_level",  "pci",
+                                       "gpus",           "nvlinks",   "nics"};
     struct topology_state *state = &reader->topology->state;
     size_t before = diag_count(reader->diag);
     yaml_check_keys(root, keys, sizeof keys / sizeof keys[0], NULL, reader->diag);
@@ -437,7 +449,9 @@ static void read_root(struct reader *reader, struct yaml_node *root)
     state->p2p_driver = yes_no(reader, root, "p2p_driver");
     state->ats = yes_no(reader, root, "ats");
     state->gds_filesystem = yes_no(reader, root, "gds_filesystem");
-    state->iommu = word_of(reader, root, "iommu", param_words(PARAM_STATE_IOMMU), 3);
+    state->iommu = choice_of(reader, root, "iommu", PARAM_STATE_IOMMU);
+    state->gdr_level = choice_of(reader, root, "gdr_level", PARAM_STATE_GDR_LEVEL);
+    state->p2p_level = choice_of(reader, root, "p2p_level", PARAM_STATE_P2P_LEVEL);
 }
 
 enum status import_facts(const struct import_text *in, struct topology *topology,

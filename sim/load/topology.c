@@ -11,7 +11,7 @@ struct topology *topology_new(void)
 {
     struct topology *topology = calloc(1, sizeof *topology);
     if (topology)
-        topology->state = (struct topology_state){-1, -1, -1, -1, -1, -1, -1, -1, -1};
+        topology->state = (struct topology_state){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
     return topology;
 }
 
@@ -324,6 +324,8 @@ static void fill_state(struct topology_state *to, const struct topology_state *f
     FILL(ats, -1);
     FILL(gds_filesystem, -1);
     FILL(iommu, -1);
+    FILL(gdr_level, -1);
+    FILL(p2p_level, -1);
 }
 
 static bool has_nvlinks(const struct topology *topology)

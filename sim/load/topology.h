@@ -83,7 +83,8 @@ struct topology_pair {
 struct topology_state {
     int peermem, dmabuf, gdrdrv, nvidia_fs, vm;
     int p2p_driver, ats, gds_filesystem;
-    int iommu; /* as the words of PARAM_STATE_IOMMU */
+    /* As the words of PARAM_STATE_IOMMU, GDR_LEVEL and P2P_LEVEL. */
+    int iommu, gdr_level, p2p_level;
 };
 
 enum topology_level {

@@ -235,15 +235,26 @@ static void write_state(FILE *out, const struct topology_state *state)
                 {"gdrdrv", state->gdrdrv},   {"nvidia_fs", state->nvidia_fs},
                 {"vm", state->vm},           {"p2p_driver", state->p2p_driver},
                 {"ats", state->ats},         {"gds_filesystem", state->gds_filesystem}};
-    bool any = state->iommu >= 0;
+    const struct {
+        const char *key;
+        enum param_id id;
+        int value;
+    } choices[] = {{"iommu", PARAM_STATE_IOMMU, state->iommu},
+                   {"gdr_level", PARAM_STATE_GDR_LEVEL, state->gdr_level},
+                   {"p2p_level", PARAM_STATE_P2P_LEVEL, state->p2p_level}};
+    bool any = false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         any = any || rows[i].value >= 0;
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        any = any || choices[i].value >= 0;
     fputs(any ? "state:\n" : "state: {}  # nothing is known\n", out);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].value >= 0)
             fprintf(out, "  %s: %s\n", rows[i].key, rows[i].value ? "yes" : "no");
-    if (state->iommu >= 0)
-        fprintf(out, "  iommu: %s\n", param_words(PARAM_STATE_IOMMU)[state->iommu]);
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (choices[i].value >= 0)
+            fprintf(out, "  %s: %s\n", choices[i].key,
+                    param_words(choices[i].id)[choices[i].value]);
 }
 
 static void write_node(FILE *out, const struct topology *topology)

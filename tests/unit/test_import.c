@@ -456,7 +456,8 @@ static void facts_whole(void **state)
         f, IMPORT_FORMATS,
         "gdprobe_facts: 1\ncpu: {arch: x86_64, vendor: AuthenticAMD, family: 25, model: 1}\n"
         "vm: no\niommu: translating\nmodules: [nvidia, gdrdrv]\ndmabuf: yes\n"
-        "p2p_driver: no\nats: unknown\ngds_filesystem: yes\npci:\n"
+        "p2p_driver: no\nats: unknown\ngds_filesystem: yes\n"
+        "gdr_level: phb\np2p_level: unknown\npci:\n"
         /* a child may stand before its parent */
         "  - {busid: 0000:43:00.0, class: 0x030200, parent: 0000:42:00.0, speed: 8.0 GT/s PCIe, "
         "width: 16, max_speed: 32.0 GT/s PCIe, max_width: 16, mps: unknown, acs: unknown}\n"
@@ -488,6 +489,8 @@ static void facts_whole(void **state)
     assert_int_equal(machine->p2p_driver, 0);
     assert_int_equal(machine->ats, -1);
     assert_int_equal(machine->gds_filesystem, 1);
+    assert_int_equal(machine->gdr_level, PATH_PHB);
+    assert_int_equal(machine->p2p_level, -1);
     import_expect_note(f, TOPOLOGY_FOUND, "gpu0", "an idle GPU slows its link down");
     import_expect_note(f, TOPOLOGY_ASSUMED, "sw0", "PCIe width not known");
 }

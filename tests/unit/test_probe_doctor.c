@@ -157,11 +157,11 @@ static void settings(void **state)
     assert_string_equal(where, "/etc/nccl.conf");
     assert_false(settings_find(&facts->settings, "NCCL_DEBUG", value, &where));
     assert_false(settings_find(&facts->settings, "NCCL_X", value, &where));
-    assert_int_equal(check_level(facts, "NCCL_P2P_LEVEL", PCI_PXB, &where), PCI_PHB);
-    assert_int_equal(check_level(facts, "NCCL_NET_GDR_LEVEL", PCI_PXB, &where), PCI_SYS);
+    assert_int_equal(facts_level(facts, "NCCL_P2P_LEVEL", PCI_PXB, &where), PCI_PHB);
+    assert_int_equal(facts_level(facts, "NCCL_NET_GDR_LEVEL", PCI_PXB, &where), PCI_SYS);
     assert_int_equal(check_settings(facts, true).holds, YES); /* NCCL_IB_DISABLE is 0 */
     facts->settings.environment = NULL;
-    assert_int_equal(check_level(facts, "NCCL_NET_GDR_LEVEL", PCI_SYS, &where), PCI_PXB);
+    assert_int_equal(facts_level(facts, "NCCL_NET_GDR_LEVEL", PCI_SYS, &where), PCI_PXB);
     assert_int_equal(check_settings(facts, true).holds, UNKNOWN);
     free(facts);
 }
