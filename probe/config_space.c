@@ -97,8 +97,10 @@ static void parse_extended(const struct bytes *bytes, struct config_space *confi
 void config_space_parse(const uint8_t *bytes, size_t length, struct config_space *ret_config)
 {
     const struct bytes in = {bytes, length};
-    *ret_config = (struct config_space){PORT_UNKNOWN, -1, -1, -1, -1, -1, {""}, {""}};
-    if (length < 64 || read16(&in, 0) == 0xFFFF) {
+    *ret_config = (struct config_space){
+        .port = PORT_UNKNOWN, .mps_B = -1, .mrrs_B = -1, .relaxed = -1, .acs = -1, .ats = -1};
+    ret_config->silent = length >= 64 && read16(&in, 0) == 0xFFFF;
+    if (length < 64 || ret_config->silent) {
         why_set(&ret_config->why, length < 64 ? "configuration space is cut off"
                                               : "the device does not answer (all ones)");
         ret_config->why_extended = ret_config->why;

@@ -33,6 +33,7 @@ enum port_kind {
 };
 
 struct config_space {
+    bool silent; /* all ones: the device does not answer, it fell off the bus */
     enum port_kind port;
     int mps_B, mrrs_B; /* -1 unknown, 0 not PCI Express */
     int relaxed;       /* 1 on, 0 off, -1 unknown or not PCI Express */

@@ -82,6 +82,13 @@ static void conclude(struct doctor_result *result)
 
 /* ---- parties --------------------------------------------------------------------------------- */
 
+/* A container sees all GPUs on the PCI bus, and may use those that the driver names. */
+static bool is_mine(const struct facts *facts, size_t gpu)
+{
+    return facts->driver.gpu_count == 0 ||
+           driver_find(&facts->driver, facts->pci.devices[gpu].busid) >= 0;
+}
+
 static bool find_parties(const struct facts *facts, struct parties *ret_parties)
 {
     size_t room = facts->pci.count ? facts->pci.count : 1;
@@ -94,7 +101,7 @@ static bool find_parties(const struct facts *facts, struct parties *ret_parties)
         const struct pci_device *device = &facts->pci.devices[i];
         if (device->is_virtual)
             continue;
-        if (device->kind == PCI_GPU)
+        if (device->kind == PCI_GPU && is_mine(facts, i))
             ret_parties->gpus[ret_parties->gpu_count++] = i;
         else if (facts_rdma(facts, i) >= 0 && facts->host.nics[facts_rdma(facts, i)].active != NO)
             ret_parties->nics[ret_parties->nic_count++] = i;
@@ -152,8 +159,14 @@ static bool examine_gpus(const struct exam *exam, size_t needed)
     }
     for (size_t i = 0; i < parties->gpu_count; i++)
         note(exam, DOCTOR_GPU, EFFECT_BREAKS, check_gpu(facts, parties->gpus[i]));
-    if (parties->gpu_count < needed)
-        note(exam, DOCTOR_GPU, EFFECT_BREAKS, finding(NO, "there is one GPU, and no pair"));
+    for (size_t i = 0; i < facts->pci.count; i++)
+        if (facts->pci.devices[i].kind == PCI_GPU && !is_mine(facts, i))
+            note(exam, DOCTOR_GPU, EFFECT_BREAKS,
+                 finding(facts->pci.devices[i].config.silent ? NO : YES,
+                         "GPU %s: the driver does not name it%s", facts->pci.devices[i].busid,
+                         facts->pci.devices[i].config.silent ? ", and it does not answer"
+                                                             : "; left out"));
+    exam->result->no_pair = parties->gpu_count < needed;
     return parties->gpu_count >= needed;
 }
 

@@ -87,8 +87,9 @@ struct doctor_item {
 struct doctor_result {
     struct doctor_item items[DOCTOR_ITEMS];
     size_t count;
-    int holds;   /* NO: something breaks the path; UNKNOWN: something is unknown */
-    bool slower; /* something that fails makes it slower */
+    int holds;    /* NO: something breaks the path; UNKNOWN: something is unknown */
+    bool slower;  /* something that fails makes it slower */
+    bool no_pair; /* P2P where there is one GPU: it does not apply */
 };
 
 struct doctor {

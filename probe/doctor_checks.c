@@ -26,6 +26,8 @@ const char *check_name(const struct facts *facts, size_t device, char name[DEVIC
 struct finding check_gpu(const struct facts *facts, size_t gpu)
 {
     const struct pci_device *device = &facts->pci.devices[gpu];
+    if (device->config.silent)
+        return finding(NO, "GPU %s: %s", device->busid, device->config.why.text);
     if (strcmp(device->driver, "nvidia") != 0)
         return finding(NO, "GPU %s: %s%s", device->busid,
                        device->driver[0] ? "bound to " : "no driver is bound", device->driver);

@@ -66,7 +66,9 @@ static void write_path(const struct doctor *doctor, size_t path, bool quiet, FIL
 {
     const struct doctor_result *result = &doctor->paths[path];
     fprintf(to, "%s: %s\n  ", paths[path].name, paths[path].what);
-    if (result->holds == NO)
+    if (result->no_pair && result->holds == YES)
+        fprintf(to, "Does not apply: there is one GPU, and no pair.\n");
+    else if (result->holds == NO)
         fprintf(to, "The fast path cannot engage: %s.\n", paths[path].otherwise);
     else if (result->holds == UNKNOWN)
         fprintf(to, "Unknown: not all could be seen. If it does not engage, %s.\n",

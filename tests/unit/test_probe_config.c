@@ -92,6 +92,7 @@ static void without_capabilities(void **state)
     memset(bytes, 0xFF, sizeof bytes); /* a device that fell off the bus */
     config_space_parse(bytes, sizeof bytes, &config);
     assert_int_equal(config.acs, -1);
+    assert_true(config.silent);
     assert_non_null(strstr(config.why.text, "does not answer"));
 }
 
