@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/sweep.h"
+#include "sim/core/protocol.h"
 
 struct sweep_worker {
     struct sweep *sweep;
@@ -393,6 +394,13 @@ static void plain_close(struct plain_run *run)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+/* With a protocol of NCCL, an experiment chooses channels for each size: no shortcut knows that. */
+static bool is_settled_by_size(const struct sweep_worker *worker)
+{
+    enum nccl_protocol protocol;
+    return worker->has_machine && protocol_of(&worker->machine, &protocol);
+}
+
 static enum status add_row(struct sweep_worker *worker, uint64_t point, struct text *text,
                            double *ret_us)
 {
@@ -405,14 +413,13 @@ static enum status add_row(struct sweep_worker *worker, uint64_t point, struct t
     struct request request = request_of(sweep, values);
     error.file[0] = error.hint[0] = '\0';
     error.line = 0;
-    enum status status;
-    if (sweep->options->plain) {
+    enum status status = sweep->options->plain ? STATUS_OK : take_machine(worker, values);
+    bool in_full = sweep->options->plain || (!status && is_settled_by_size(worker));
+    if (in_full) {
         memset(&plain, 0, sizeof plain);
         status = run_plain(worker, values, &request, &plain, &error);
-    } else {
-        status = take_machine(worker, values);
-        if (!status)
-            status = run_point(worker, &request, &error);
+    } else if (!status) {
+        status = run_point(worker, &request, &error);
     }
     fill_axes(worker, point, values);
     *ret_us = (double)NAN;
@@ -424,7 +431,7 @@ static enum status add_row(struct sweep_worker *worker, uint64_t point, struct t
         cells_json(text, sweep->columns, worker->cells, sweep->column_count);
     else if (status != STATUS_NOMEM)
         cells_csv(text, sweep->columns, worker->cells, sweep->column_count);
-    if (sweep->options->plain)
+    if (in_full)
         plain_close(&plain);
     return status == STATUS_NOMEM || text->failed ? STATUS_NOMEM : STATUS_OK;
 }
