@@ -50,7 +50,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,out/build/clang-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
 
-.PHONY: all run test unit fakes deps deps-dev asan compilers fuzz bench format format-check \
+.PHONY: all run test unit validate fakes deps deps-dev asan compilers fuzz bench format format-check \
         headers-check install clean help
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -76,6 +76,11 @@ compilers: deps-dev
 	$(Q)$(MAKE) --no-print-directory all CC=gcc
 	$(Q)$(MAKE) --no-print-directory all CC=clang
 	$(Q)tests/compilers.sh out/bin/gdsim out/build/clang-release/bin/gdsim
+
+# Predicted beside measured, in the README and, with every row, in out/validation.csv.
+validate: all
+	$(Q)UPDATE=1 GDSIM=$(BIN)/gdsim tests/docs.sh
+	$(Q)$(BIN)/gdsim validate --brief -o out/validation.csv
 
 # Fuzz targets, each for FUZZ_SECONDS.
 fuzz: deps-dev

@@ -5,6 +5,7 @@
 #include <argp.h>
 
 #include "sim/load/scenario.h"
+#include "sim/report/grid.h"
 #include "sim/report/results.h"
 
 enum exit_code { EXIT_FINE = 0, EXIT_RUN_FAILED = 1, EXIT_BAD_INPUT = 2 };
@@ -138,6 +139,22 @@ enum status pair_has_room(const struct mechanism *mechanism, const struct machin
 /* "file:line: message" of an error, on one line. */
 void cli_reason(const struct error *error, char *buffer, size_t size);
 
+/* ---- replicas: an interval around each prediction; see replicas.c -------------------------------
+ */
+
+struct replica_options {
+    size_t count; /* 0: none */
+    unsigned long seed;
+};
+
+/* Tell when sizes lie outside those that calibrated values were fitted on. */
+void cli_warn_range(struct scenario *scenario);
+
+/* A row for each mechanism and size. *ret_grid is for grid_free. */
+enum status cli_replicas(struct scenario *scenario, const char *algorithm,
+                         const struct replica_options *options, struct grid **ret_grid,
+                         struct error *error);
+
 /* ---- commands: argc, argv from the command's name on; return the exit code ------------------ */
 
 int cmd_run(int argc, char **argv);
@@ -148,6 +165,8 @@ int cmd_whatif(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_crossover(int argc, char **argv);
+int cmd_overlay(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_nccl(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_merge(int argc, char **argv);

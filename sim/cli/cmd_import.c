@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "models/rootcomplex.h"
-#include "sim/cli/cli.h"
+#include "sim/cli/measured.h"
 #include "sim/core/units.h"
 #include "sim/load/file.h"
 #include "sim/load/import.h"
@@ -17,11 +17,13 @@ static const char doc[] =
     "Read what describes a machine (NCCL's topology XML, nvidia-smi topo -m, lspci -vvv, gdprobe "
     "facts) and write a scenario that gdsim run takes. Its head lists what was found, what was "
     "assumed and what is not known. Further files about the same machine fill what the first does "
-    "not know.\v"
+    "not know. Output of a benchmark (nccl-tests, NCCL's log, OSU, perftest, nvbandwidth, GDRCopy, "
+    "gdsio, nvidia-fs, gds_stats, CSV) comes out as one table of CSV.\v"
     "Examples:\n"
     "  NCCL_TOPO_DUMP_FILE=topo.xml all_reduce_perf -g 8; gdsim import topo.xml -o node.yaml\n"
     "  sudo lspci -vvv > lspci.txt; nvidia-smi topo -m > topo.txt\n"
-    "  gdsim import lspci.txt topo.txt --nic-rate '400 Gb/s' -o node.yaml && gdsim run node.yaml\n";
+    "  gdsim import lspci.txt topo.txt --nic-rate '400 Gb/s' -o node.yaml && gdsim run node.yaml\n"
+    "  gdsim import all_reduce.log -o out/all_reduce.csv\n";
 
 enum { KEY_STRICT = 256, KEY_NIC_RATE };
 
@@ -171,6 +173,20 @@ static int import_files(const struct import_options *options, struct diag_list *
     return code;
 }
 
+/* Whether the file is surely no output of a benchmark. A matrix of `topo -m` is less sure: a log
+ * may hold one, too. */
+static bool is_topology(const char *path)
+{
+    struct error error;
+    char *text;
+    size_t length;
+    if (file_read(path, IMPORT_BYTES, &text, &length, &error))
+        return false;
+    enum import_format format = import_detect(text, length);
+    free(text);
+    return format != IMPORT_FORMATS && format != IMPORT_TOPO_M;
+}
+
 int cmd_import(int argc, char **argv)
 {
     struct import_options options = {.format = IMPORT_FORMATS,
@@ -181,6 +197,9 @@ int cmd_import(int argc, char **argv)
     struct topology *topology = NULL;
     argp_err_exit_status = EXIT_BAD_INPUT;
     argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (options.format == IMPORT_FORMATS && !is_topology(options.files[0]) &&
+        cli_is_run(options.files[0]))
+        return cli_import_runs(options.files, options.count, options.output);
     diag_init(&diag);
     int code = import_files(&options, &diag, &topology);
     topology_free(topology);

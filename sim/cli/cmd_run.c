@@ -1,5 +1,6 @@
 /* cmd_run.c: gdsim run: load, plan, run, report. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/cli/cli.h"
@@ -12,17 +13,50 @@ static const char doc[] =
     "Examples:\n"
     "  gdsim run scenarios/worked-table.yaml\n"
     "  gdsim run scenarios/worked-table.yaml --set nodes=16 --sizes '1 MB,1 GB'\n"
-    "  gdsim run scenarios/worked-table.yaml --format csv -o out/table.csv\n";
+    "  gdsim run scenarios/worked-table.yaml --format csv -o out/table.csv\n"
+    "  gdsim run scenarios/h200x2/runs.yaml --replicas 200\n";
+
+enum { KEY_REPLICAS = 320, KEY_SEED };
+
+struct run_options {
+    struct options common;
+    struct replica_options replicas;
+};
+
+static const struct argp_option option_table[] = {
+    {"replicas", KEY_REPLICAS, "N", 0,
+     "with calibrated values: N runs with each drawn from its spread, and the 5 to 95 % interval",
+     0},
+    {"seed", KEY_SEED, "N", 0, "what --replicas draws (default 1)", 0},
+    {0}};
 
 static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    (void)arg;
-    if (key != ARGP_KEY_INIT)
+    struct run_options *options = state->input;
+    char *end;
+    unsigned long number = 0;
+    if (key == KEY_REPLICAS || key == KEY_SEED) {
+        number = strtoul(arg, &end, 10);
+        if (*arg < '0' || *arg > '9' || *end)
+            argp_error(state, "--replicas and --seed take a whole number");
+    }
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        return 0;
+    case KEY_REPLICAS:
+        if (number < 2 || number > 1000000)
+            argp_error(state, "--replicas takes 2 to 1000000");
+        options->replicas.count = number;
+        return 0;
+    case KEY_SEED:
+        options->replicas.seed = number;
+        return 0;
+    default:
         return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
+    }
 }
 
 static enum status write_grid(const struct options *options, const struct grid *grid,
@@ -140,19 +174,41 @@ static enum status run(const struct options *options, const struct scenario *sce
     return status;
 }
 
+static enum status run_replicas(const struct run_options *options, struct scenario *scenario,
+                                struct text *text, struct error *error)
+{
+    struct grid *grid;
+    enum status status =
+        cli_replicas(scenario, options->common.algorithm, &options->replicas, &grid, error);
+    if (status)
+        return status;
+    if (!options->common.format || strcmp(options->common.format, "table") == 0)
+        text_printf(text, "# %s\n# %zu replicas, seed %lu\n",
+                    scenario->title ? scenario->title : scenario->path, options->replicas.count,
+                    options->replicas.seed);
+    status = write_grid(&options->common, grid, text, error);
+    grid_free(grid);
+    return status;
+}
+
 int cmd_run(int argc, char **argv)
 {
-    struct options options = {0};
+    struct run_options all = {.replicas = {.seed = 1}};
     struct scenario scenario;
     struct text text = {0};
     struct error error;
-    const struct argp argp = {
-        .parser = parse, .args_doc = "SCENARIO.yaml", .doc = doc, .children = children};
+    const struct argp argp = {.options = option_table,
+                              .parser = parse,
+                              .args_doc = "SCENARIO.yaml",
+                              .doc = doc,
+                              .children = children};
     argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    argp_parse(&argp, argc, argv, 0, NULL, &all);
+    const struct options options = all.common;
     int code = cli_load(&options, &scenario);
     if (code)
         return code;
+    cli_warn_range(&scenario);
     if (scenario.report == REPORT_GUIDE) {
         if (scenario.title)
             text_printf(&text, "# %s\n", scenario.title);
@@ -163,8 +219,9 @@ int cmd_run(int argc, char **argv)
         code = code ? code : cli_write(&options, &text);
         code = code ? code : hangs ? EXIT_RUN_FAILED : EXIT_FINE;
     } else {
-        code =
-            run(&options, &scenario, &text, &error) ? cli_fail(&error) : cli_write(&options, &text);
+        enum status status = all.replicas.count ? run_replicas(&all, &scenario, &text, &error)
+                                                : run(&options, &scenario, &text, &error);
+        code = status ? cli_fail(&error) : cli_write(&options, &text);
     }
     text_free(&text);
     scenario_free(&scenario);

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/cli.h"
+#include "sim/cli/validate.h"
 #include "sim/load/expect.h"
 #include "sim/load/file.h"
-#include "sim/report/grid.h"
 #include "sim/report/output.h"
 
 static const char doc[] =
     "Run the cases and compare with what was measured. Each case file says what it expects; a "
     "miss stays in the table, and so does a run that fails.\v"
-    "Without files: scenarios/cases/*.yaml. Exit code 1 when an expectation is missed that carries "
+    "Without files: scenarios/cases, scenarios/pairs and the runs of scenarios/h200x2. Exit code 1 "
+    "when an expectation is missed that carries "
     "no note why.\n"
     "Example:\n"
     "  gdsim validate scenarios/cases/17-outstanding-reads.yaml\n";
@@ -23,10 +23,13 @@ struct validate_options {
     char **files;
     size_t count;
     const char *output;
+    bool brief;
 };
 
 static const struct argp_option option_table[] = {
-    {"output", 'o', "FILE", 0, "also write the table as CSV there", 0}, {0}};
+    {"output", 'o', "FILE", 0, "also write the table as CSV there", 0},
+    {"brief", 'b', NULL, 0, "one row a case; the file of -o holds every row", 0},
+    {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -34,6 +37,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'o':
         options->output = arg;
+        return 0;
+    case 'b':
+        options->brief = true;
         return 0;
     case ARGP_KEY_ARGS:
         options->files = state->argv + state->next;
@@ -44,19 +50,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-enum column { CASE, NAME, METRIC, PREDICTED, MEASURED, ERROR, WANTED, VERDICT, LIMIT, NOTE };
-
 static const struct grid_column columns[] = {
-    [CASE] = {.name = "case", .kind = GRID_TEXT},
-    [NAME] = {.name = "name", .kind = GRID_TEXT},
-    [METRIC] = {.name = "metric", .kind = GRID_TEXT},
-    [PREDICTED] = {.name = "predicted", .kind = GRID_REAL, .decimals = 2},
-    [MEASURED] = {.name = "measured", .kind = GRID_REAL, .decimals = 2},
-    [ERROR] = {.name = "error_percent", .title = "error %", .kind = GRID_REAL, .decimals = 1},
-    [WANTED] = {.name = "wanted", .kind = GRID_TEXT},
-    [VERDICT] = {.name = "verdict", .kind = GRID_TEXT},
-    [LIMIT] = {.name = "limit", .title = "limited by", .kind = GRID_TEXT},
-    [NOTE] = {.name = "note", .kind = GRID_TEXT},
+    [VALIDATE_CASE] = {.name = "case", .kind = GRID_TEXT},
+    [VALIDATE_NAME] = {.name = "name", .kind = GRID_TEXT},
+    [VALIDATE_METRIC] = {.name = "metric", .kind = GRID_TEXT},
+    [VALIDATE_PREDICTED] = {.name = "predicted", .kind = GRID_REAL, .decimals = 2},
+    [VALIDATE_MEASURED] = {.name = "measured", .kind = GRID_REAL, .decimals = 2},
+    [VALIDATE_ERROR] = {.name = "error_percent",
+                        .title = "error %",
+                        .kind = GRID_REAL,
+                        .decimals = 1},
+    [VALIDATE_WANTED] = {.name = "wanted", .kind = GRID_TEXT},
+    [VALIDATE_VERDICT] = {.name = "verdict", .kind = GRID_TEXT},
+    [VALIDATE_LIMIT] = {.name = "limit", .title = "limited by", .kind = GRID_TEXT},
+    [VALIDATE_NOTE] = {.name = "note", .kind = GRID_TEXT},
 };
 
 /* What one expectation's run gave. */
@@ -249,20 +256,10 @@ static bool judge_ratio(const struct expectations *all, const struct outcome_of 
     return good;
 }
 
-struct tally {
-    size_t met, missed;
-    size_t unexplained; /* of the missed: without a note */
-    size_t open;        /* measured, but nothing says how near is near enough */
-};
-
-static int add_rows(struct grid *grid, const char *file, const struct expectations *all,
-                    struct tally *tally)
+static int add_rows(struct grid *grid, const char *file, const char *name,
+                    const struct expectations *all, struct tally *tally)
 {
-    const char *slash = strrchr(file, '/');
-    char name[128], wanted[96];
-    snprintf(name, sizeof name, "%s", slash ? slash + 1 : file);
-    if (strrchr(name, '.'))
-        *strrchr(name, '.') = '\0';
+    char wanted[96];
     struct outcome_of *got = calloc(all->count + 1, sizeof *got);
     int code = got ? EXIT_FINE : EXIT_RUN_FAILED;
     for (size_t i = 0; i < all->count && !code; i++) {
@@ -279,35 +276,38 @@ static int add_rows(struct grid *grid, const char *file, const struct expectatio
             value = got[i].value;
         }
         grid_row(grid);
-        grid_set_text(grid, CASE, name);
-        grid_set_text(grid, NAME, item->name);
-        grid_set_text(grid, METRIC,
+        grid_set_text(grid, VALIDATE_CASE, name);
+        grid_set_text(grid, VALIDATE_NAME, item->name);
+        grid_set_text(grid, VALIDATE_METRIC,
                       item->ratio[0]                 ? "ratio"
                       : item->metric == EXPECT_TIME  ? "time us"
                       : item->metric == EXPECT_WIRE  ? "wire GB/s"
                       : item->metric == EXPECT_ALGBW ? "algbw GB/s"
                                                      : "busbw GB/s");
         if (!isnan(value))
-            grid_set_real(grid, PREDICTED, value);
+            grid_set_real(grid, VALIDATE_PREDICTED, value);
         if (!isnan(item->measured) && !item->ratio[0]) {
             double measured = scale(item, item->measured);
-            grid_set_real(grid, MEASURED, measured);
+            grid_set_real(grid, VALIDATE_MEASURED, measured);
+            double off = 100 * (value - measured) / measured;
             if (!isnan(value))
-                grid_set_real(grid, ERROR, 100 * (value - measured) / measured);
+                grid_set_real(grid, VALIDATE_ERROR, off);
+            tally->measured = true;
+            tally->worst = fabs(off) > fabs(tally->worst) ? off : tally->worst;
         }
-        grid_set_text(grid, WANTED, wanted);
+        grid_set_text(grid, VALIDATE_WANTED, wanted);
         bool judged = wanted[0] != '\0' || got[i].failed;
         bool open = !judged && !isnan(item->measured);
         good = good && !got[i].failed;
-        grid_set_text(grid, VERDICT,
+        grid_set_text(grid, VALIDATE_VERDICT,
                       open      ? "not judged"
                       : !judged ? "-"
                       : good    ? "meets"
                                 : "MISSES");
         if (!item->ratio[0])
-            grid_set_text(grid, LIMIT, got[i].limit);
+            grid_set_text(grid, VALIDATE_LIMIT, got[i].limit);
         if (item->note)
-            grid_set_text(grid, NOTE, item->note);
+            grid_set_text(grid, VALIDATE_NOTE, item->note);
         tally->met += good && judged;
         tally->missed += !good;
         tally->unexplained += !good && (!item->note || got[i].failed);
@@ -317,27 +317,86 @@ static int add_rows(struct grid *grid, const char *file, const struct expectatio
     return code;
 }
 
+/* The file's name without folder and ending. */
+static void name_of(const char *file, char *name, size_t size)
+{
+    const char *slash = strrchr(file, '/');
+    snprintf(name, size, "%s", slash ? slash + 1 : file);
+    if (strrchr(name, '.'))
+        *strrchr(name, '.') = '\0';
+}
+
+/* A case says what it expects, or which whole runs were measured, or both. */
 static int validate_file(const char *file, struct grid *grid, struct tally *tally)
 {
     struct options options = {.file = file};
     struct scenario scenario;
-    struct expectations all;
+    struct expectations all = {0};
+    char name[128];
+    name_of(file, name, sizeof name);
     int code = cli_load(&options, &scenario);
     if (code)
         return code;
-    enum status status = expect_read(&scenario, &all);
-    code = status ? cli_fail_scenario(&scenario, status) : add_rows(grid, file, &all, tally);
+    bool runs = yaml_map_entry(scenario.tree->root, "data") != NULL;
+    if (!runs || yaml_map_entry(scenario.tree->root, "expect")) {
+        enum status status = expect_read(&scenario, &all);
+        code =
+            status ? cli_fail_scenario(&scenario, status) : add_rows(grid, file, name, &all, tally);
+    }
     expect_free(&all);
     scenario_free(&scenario);
-    return code;
+    return code || !runs ? code : validate_runs(file, name, grid, tally);
+}
+
+/* ---- one row a case
+ * ------------------------------------------------------------------------------- */
+
+enum brief_column { BRIEF_CASE, BRIEF_MET, BRIEF_MISSED, BRIEF_OPEN, BRIEF_WORST, BRIEF_TITLE };
+
+static struct grid *brief_new(void)
+{
+    static const struct grid_column brief[] = {
+        [BRIEF_CASE] = {.name = "case", .kind = GRID_TEXT},
+        [BRIEF_MET] = {.name = "met", .kind = GRID_INT},
+        [BRIEF_MISSED] = {.name = "missed", .kind = GRID_INT},
+        [BRIEF_OPEN] = {.name = "not_judged", .title = "not judged", .kind = GRID_INT},
+        [BRIEF_WORST] = {.name = "worst_error_percent",
+                         .title = "worst error %",
+                         .kind = GRID_REAL,
+                         .decimals = 1},
+        [BRIEF_TITLE] = {.name = "title", .kind = GRID_TEXT},
+    };
+    struct grid *grid = grid_new();
+    for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
+        grid_column(grid, &brief[i]);
+    return grid;
+}
+
+static void brief_add(struct grid *grid, const char *file, const struct tally *one)
+{
+    struct options options = {.file = file};
+    struct scenario scenario;
+    char name[128];
+    name_of(file, name, sizeof name);
+    grid_row(grid);
+    grid_set_text(grid, BRIEF_CASE, name);
+    grid_set_int(grid, BRIEF_MET, (int64_t)one->met);
+    grid_set_int(grid, BRIEF_MISSED, (int64_t)one->missed);
+    grid_set_int(grid, BRIEF_OPEN, (int64_t)one->open);
+    if (one->measured)
+        grid_set_real(grid, BRIEF_WORST, one->worst);
+    if (!cli_load(&options, &scenario)) {
+        grid_set_text(grid, BRIEF_TITLE, scenario.title);
+        scenario_free(&scenario);
+    }
 }
 
 static int finish(const struct validate_options *options, const struct grid *grid,
-                  const struct tally *tally)
+                  const struct grid *brief, const struct tally *tally)
 {
     struct text text = {0}, csv = {0};
     struct error error;
-    enum status status = grid_write_table(grid, &text, &error);
+    enum status status = grid_write_table(options->brief ? brief : grid, &text, &error);
     text_printf(&text, "%zu met, %zu missed, %zu not judged\n", tally->met, tally->missed,
                 tally->open);
     if (!status)
@@ -366,25 +425,35 @@ int cmd_validate(int argc, char **argv)
     if (!root)
         return EXIT_RUN_FAILED;
     if (options.count == 0) {
-        snprintf(pattern, sizeof pattern, "%s/scenarios/cases/*.yaml", root);
-        if (glob(pattern, 0, NULL, &found) == 0) {
-            options.files = found.gl_pathv;
-            options.count = found.gl_pathc;
+        static const char *const folders[] = {"cases/*.yaml", "pairs/*.yaml", "h200x2/runs.yaml"};
+        for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+            snprintf(pattern, sizeof pattern, "%s/scenarios/%s", root, folders[i]);
+            glob(pattern, i > 0 ? GLOB_APPEND : 0, NULL, &found);
         }
+        options.files = found.gl_pathv;
+        options.count = found.gl_pathc;
     }
-    struct grid *grid = grid_new();
+    struct grid *grid = grid_new(), *brief = brief_new();
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         grid_column(grid, &columns[i]);
     /* A file that cannot be read does not keep the others from being judged. */
     int code = EXIT_FINE;
     for (size_t i = 0; i < options.count; i++) {
-        int one = validate_file(options.files[i], grid, &tally);
-        code = one > code ? one : code;
+        struct tally one = {0};
+        int read = validate_file(options.files[i], grid, &one);
+        if (!read && options.brief)
+            brief_add(brief, options.files[i], &one);
+        code = read > code ? read : code;
+        tally.met += one.met;
+        tally.missed += one.missed;
+        tally.unexplained += one.unexplained;
+        tally.open += one.open;
     }
     if (!code || grid_row_count(grid) > 0) {
-        int finished = finish(&options, grid, &tally);
+        int finished = finish(&options, grid, brief, &tally);
         code = code ? code : finished;
     }
+    grid_free(brief);
     grid_free(grid);
     globfree(&found);
     return code;

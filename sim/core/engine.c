@@ -185,16 +185,19 @@ static enum status close_ledger(struct walk *walk)
                 ledger->resources[route->uses[i].resource].bytes +=
                     (route->uses[i].bytes_factor - 1) * ledger->route_bytes[slot];
     }
-    /* The base latency of a protocol is paid before the first transfer, if there is any. */
-    if (ledger->transfers > 0) {
-        int64_t launch_ps =
-            engine_ps(protocol_launch_s(walk->machine, walk->job->routes->mechanism));
-        ledger->total_ps += launch_ps;
-        ledger->critical[ledger->resource_count + CATEGORY_LAUNCH] += launch_ps;
-    }
     /* Buffers are registered side by side, before the first transfer. */
     ledger->total_ps += setup_ps;
     ledger->critical[ledger->resource_count + CATEGORY_SETUP] += setup_ps;
+    /* The call itself, and the base latency of a protocol if there is anything to send. */
+    const struct params *software = &walk->machine->software;
+    int64_t launch_ps = engine_ps(param_get(software, PARAM_SOFTWARE_LAUNCH));
+    if (ledger->transfers > 0)
+        launch_ps += engine_ps(protocol_launch_s(walk->machine, walk->job->routes->mechanism));
+    int64_t issue_ps = engine_ps(param_get(software, PARAM_SOFTWARE_ISSUE));
+    if (ledger->total_ps + launch_ps < issue_ps) /* the next call is not issued yet */
+        launch_ps = issue_ps - ledger->total_ps;
+    ledger->total_ps += launch_ps;
+    ledger->critical[ledger->resource_count + CATEGORY_LAUNCH] += launch_ps;
     return STATUS_OK;
 }
 

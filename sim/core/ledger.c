@@ -37,7 +37,7 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
         [CATEGORY_PCIE_LATENCY] = "PCIe and device latency",
         [CATEGORY_WIRE_LATENCY] = "wire and switch latency",
         [CATEGORY_SETUP] = "registration, once",
-        [CATEGORY_LAUNCH] = "NCCL's base latency",
+        [CATEGORY_LAUNCH] = "software: launch of the call",
     };
     if (category < ledger->resource_count)
         return machine->node.resources[category].name;

@@ -58,8 +58,8 @@ double protocol_hop_s(const struct machine *machine, const struct route *route)
 /* Make a step of nothing take `hop` seconds, if what it takes by itself is less. What a CPU thread
  * does stays as it is, so that threads are busy for what they do. A flag over NVLink and the way
  * there are what NCCL's hop latency measures (also through an NVSwitch): they are replaced by it.
- */
-static void lay_hop(struct route *route, double hop)
+ * Where the channels flag their slots themselves, a hop delays a slice and keeps nobody busy. */
+static void lay_hop(struct route *route, double hop, bool by_channels)
 {
     double own = 0;
     for (size_t s = 0; s < route->stage_count; s++)
@@ -71,11 +71,34 @@ static void lay_hop(struct route *route, double hop)
         own -= route->legs[0].latency_s - hop;
         route->legs[0].latency_s = hop;
     }
-    if (first->by_gpu && first->label[0]) {
+    if (first->by_gpu && first->label[0] && by_channels) {
+        own -= first->cost_s;
+        first->cost_s = 0;
+        snprintf(first->label, sizeof first->label, "flag of the channel");
+    }
+    if (first->by_gpu && first->label[0] && !by_channels) {
         first->cost_s = fmax(0, hop - (own - first->cost_s));
         snprintf(first->label, sizeof first->label, "flag the peer, by NCCL's hop");
     } else
         route->legs[0].latency_s += fmax(0, hop - own);
+}
+
+/* By Simple, the SMs that push over NVLink stop at the end of each slot for a fence and a flag
+ * (software.peer_handoff). False: no channel is counted here, so whoever posts pays for it. */
+static bool lay_flags(const struct machine *machine, struct route *route)
+{
+    bool any = false;
+    for (size_t l = 0; l < route->leg_count; l++) {
+        const struct route_leg *leg = &route->legs[l];
+        for (size_t i = 0; i < leg->use_count && leg->kind == LEG_NVLINK; i++) {
+            struct route_use *use = &route->uses[leg->first_use + i];
+            if (machine->node.resources[use->resource].kind != RESOURCE_SM)
+                continue;
+            use->fixed_s += param_get(&machine->software, PARAM_SOFTWARE_PEER_HANDOFF);
+            any = true;
+        }
+    }
+    return any;
 }
 
 bool protocol_serves(const struct mechanism *mechanism)
@@ -108,7 +131,8 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
         if (machine->node.resources[route->uses[i].resource].kind != RESOURCE_SM)
             route->uses[i].bytes_factor *= route->line_factor;
     if (mechanism->span != SPAN_SWITCH && route->leg_count > 0)
-        lay_hop(route, protocol_hop_s(machine, route));
+        lay_hop(route, protocol_hop_s(machine, route),
+                protocol == NCCL_SIMPLE && lay_flags(machine, route));
     return STATUS_OK;
 }
 
@@ -196,6 +220,29 @@ double protocol_push_Bps(const struct machine *machine, const struct params *gpu
         return (double)INFINITY;
     return channels * param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE) *
            share_of(machine, gpu, PARAM_GPU_LL_CHANNEL_SHARE, PARAM_GPU_LL128_CHANNEL_SHARE);
+}
+
+/* Bytes per second of the NVLinks that end at a GPU, one direction. */
+static double nvlink_Bps(const struct machine *machine, const struct params *gpu)
+{
+    double rate_Bps = 0;
+    for (size_t i = 0; i < machine->node.link_count; i++) {
+        const struct link *link = &machine->node.links[i];
+        for (int end = 0; end < 2; end++)
+            if (link->kind == LINK_NVLINK && &machine->node.devices[link->end[end]].params == gpu)
+                rate_Bps += param_get(&link->params, PARAM_NVLINK_RATE);
+    }
+    return rate_Bps;
+}
+
+double protocol_peer_share(const struct machine *machine, const struct params *gpu)
+{
+    enum nccl_protocol protocol;
+    double flags = protocol_of(machine, &protocol) ? nccl_payload_share(protocol) : 1;
+    double load = protocol_push_Bps(machine, gpu) / flags / nvlink_Bps(machine, gpu);
+    double slowed = param_get(gpu, PARAM_GPU_CHANNEL_CONTENTION) * load * load;
+    /* Together they reach most where k u^2 = 1; more channels do not lower it. */
+    return slowed <= 1 ? 1 / (1 + slowed) : 1 / (2 * sqrt(slowed));
 }
 
 double protocol_host_share(const struct machine *machine, const struct params *gpu)

@@ -103,7 +103,8 @@ static bool use_channels(struct route *route, struct route_leg *leg, const struc
     if (!add_use(route, leg, machine, end, at))
         return false;
     struct route_use *use = &route->uses[route->use_count - 1];
-    use->efficiency = to_host ? protocol_host_share(machine, &device->params) : 1;
+    use->efficiency = to_host ? protocol_host_share(machine, &device->params)
+                              : protocol_peer_share(machine, &device->params);
     double rate_Bps = machine->node.resources[at].rate_Bps * use->efficiency;
     leg->rate_Bps = rate_Bps < before_Bps ? rate_Bps : before_Bps;
     leg->slowest = rate_Bps < before_Bps ? (uint16_t)(route->use_count - 1) : slowest;

@@ -9,6 +9,22 @@ static bool equal(double a, double b)
     return !(a < b) && !(a > b);
 }
 
+/* Lanes share the channels, and each channel flags its own slots: what keeps all of them busy for a
+ * moment (a fixed time on RESOURCE_SM) is dealt out to the lanes. */
+static void share_flags(const struct walk *walk, const struct route *route, struct timing *timing)
+{
+    for (size_t i = 0; i < timing->use_count; i++) {
+        struct timed_use *use = &timing->uses[i];
+        if (walk->machine->node.resources[use->resource].kind != RESOURCE_SM)
+            continue;
+        for (size_t j = 0; j < route->use_count; j++)
+            if (route->uses[j].resource == use->resource && route->uses[j].fixed_s > 0) {
+                use->busy_ps -= engine_ps(route->uses[j].fixed_s * (1 - 1.0 / walk->plan->lanes));
+                break;
+            }
+    }
+}
+
 /* The timing of a route for a slice size; made on first use. Few sizes occur in one run. */
 static const struct timing *timing_get(struct walk *walk, size_t slot, double slice_B,
                                        double cost_s)
@@ -35,6 +51,8 @@ static const struct timing *timing_get(struct walk *walk, size_t slot, double sl
         free(timing);
         return NULL;
     }
+    if (walk->plan->lanes > 1)
+        share_flags(walk, route, timing);
     walk->timings[walk->timing_count++] = timing;
     for (size_t i = 0; i < timing->stage_count; i++)
         if (timing->stages[i].ahead_ps > walk->ahead_ps)

@@ -278,6 +278,10 @@ static enum status write_steps(struct text *text, const struct explain_cell *cel
     if (launch_ps > 0)
         text_printf(text, "  NCCL's base latency, once = %.6f us\n", us(launch_ps));
     sum += launch_ps;
+    launch_ps = engine_ps(param_get(&cell->machine->software, PARAM_SOFTWARE_LAUNCH));
+    if (launch_ps > 0)
+        text_printf(text, "  launch of the call, once = %.6f us\n", us(launch_ps));
+    sum += launch_ps;
     text_printf(text, "  sum of all steps = %.6f us\n", us(sum));
     if (sum == cell->serial->total_ps)
         text_printf(text, "  the engine, serial accounting, finds the same.\n");

@@ -31,6 +31,14 @@ for target in "$@"; do
             } | head -c 4000 >"$corpus/$tree"
         done
         ;;
+    fuzz_observe)
+        for file in tests/data/h200x2/* scenarios/h200x2/*; do
+            for format in 0 1 2 3 4 5 6 7 8; do
+                { printf '%b' "\\x0$format"; head -c 4000 "$file"; } \
+                    >"$corpus/$format-$(basename "$file")"
+            done
+        done
+        ;;
     *) cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus" ;;
     esac
     # A script may use all its instructions: that is slow, not stuck.

@@ -1,0 +1,364 @@
+/* calibrate_write.c: what a calibration says: tables, and the file that scenarios extend. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/calibrate.h"
+#include "sim/core/units.h"
+#include "sim/report/grid.h"
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* What is written of a parameter. Of one with a value for each data set: their median, and how far
+ * the sets spread around it (1.4826 times the median distance). */
+static double value_of(const struct calibration_run *run, size_t parameter, double *ret_error)
+{
+    double values[FIT_MAX_PARAMETERS];
+    size_t count = 0;
+    *ret_error = run->parameters[parameter].error;
+    if (run->what[parameter].set == EVERY_SET)
+        return run->parameters[parameter].value;
+    for (size_t j = 0; j < run->count; j++)
+        if (run->what[j].entry == run->what[parameter].entry &&
+            run->parameters[j].state != FIT_UNKNOWN)
+            values[count++] = run->parameters[j].value;
+    if (count == 0)
+        return run->parameters[parameter].value;
+    double value = middle(values, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = fabs(values[i] - value);
+    *ret_error = 1.4826 * middle(values, count);
+    return value;
+}
+
+/* ---- what was fitted
+ * ------------------------------------------------------------------------------ */
+
+static enum status write_parameters(const struct calibration_run *run, struct text *text,
+                                    struct error *error)
+{
+    static const struct grid_column columns[] = {
+        {.name = "parameter", .kind = GRID_TEXT},
+        {.name = "source", .kind = GRID_TEXT, .align = GRID_ALIGN_RIGHT},
+        {.name = "fitted", .kind = GRID_TEXT, .align = GRID_ALIGN_RIGHT},
+        {.name = "error", .title = "+- 1 sigma", .kind = GRID_TEXT, .align = GRID_ALIGN_RIGHT},
+        {.name = "singular", .title = "singular value", .kind = GRID_REAL, .decimals = 3},
+        {.name = "verdict", .kind = GRID_TEXT},
+    };
+    static const char *const verdicts[] = {
+        [FIT_DONE] = "fitted",
+        [FIT_UNKNOWN] = "the data cannot tell: source value kept",
+        [FIT_AT_BOUND] = "at its bound",
+    };
+    struct grid *grid = grid_new();
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        grid_column(grid, &columns[i]);
+    for (size_t j = 0; j < run->count; j++) {
+        const struct fit_parameter *parameter = &run->parameters[j];
+        char buffer[UNITS_TEXT_MAX];
+        grid_row(grid);
+        grid_set_text(grid, 0, parameter->name);
+        grid_set_text(grid, 1,
+                      param_format(run->what[j].id, parameter->source, buffer, sizeof buffer));
+        grid_set_text(grid, 2,
+                      param_format(run->what[j].id, parameter->value, buffer, sizeof buffer));
+        if (!isnan(parameter->error))
+            grid_set_text(grid, 3,
+                          param_format(run->what[j].id, parameter->error, buffer, sizeof buffer));
+        grid_set_real(grid, 4, parameter->singular);
+        grid_set_text(grid, 5, verdicts[parameter->state]);
+    }
+    enum status status = grid_write_table(grid, text, error);
+    grid_free(grid);
+    return status;
+}
+
+static void set_percent(struct grid *grid, size_t column, double value)
+{
+    if (!isnan(value))
+        grid_set_real(grid, column, 100 * value);
+}
+
+static enum status write_sets(const struct calibration_run *run, struct text *text,
+                              struct error *error)
+{
+    static const struct grid_column columns[] = {
+        {.name = "data", .kind = GRID_TEXT},
+        {.name = "use", .kind = GRID_TEXT},
+        {.name = "points", .kind = GRID_INT},
+        {.name = "below", .title = "below 64 KiB %", .kind = GRID_REAL, .decimals = 2},
+        {.name = "from", .title = "from 64 KiB %", .kind = GRID_REAL, .decimals = 2},
+        {.name = "worst_bytes", .title = "worst from 64 KiB: B", .kind = GRID_REAL, .decimals = 0},
+        {.name = "worst_percent", .title = "off by %", .kind = GRID_REAL, .decimals = 1},
+        {.name = "note", .kind = GRID_TEXT},
+    };
+    const struct measured *measured = &run->measured;
+    struct grid *grid = grid_new();
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        grid_column(grid, &columns[i]);
+    for (size_t i = 0; i < measured->set_count; i++) {
+        const struct measured_set *set = &measured->sets[i];
+        size_t count = 0, worst = SIZE_MAX;
+        grid_row(grid);
+        grid_set_text(grid, 0, set->about.name);
+        grid_set_text(grid, 1, set->about.check ? "check" : "fit");
+        grid_set_int(grid, 2, (int64_t)set->count);
+        set_percent(grid, 3, measured_median_error(measured, set, 0, SMALL_B, NULL, NULL));
+        set_percent(
+            grid, 4,
+            measured_median_error(measured, set, SMALL_B, (double)INFINITY, &count, &worst));
+        if (count > 0) {
+            const struct measured_point *point = &measured->points[worst];
+            grid_set_real(grid, 5, point->size_B);
+            grid_set_real(grid, 6, 100 * (point->predicted / point->measured - 1));
+        }
+        grid_set_text(grid, 7, set->about.note);
+    }
+    enum status status = grid_write_table(grid, text, error);
+    grid_free(grid);
+    return status;
+}
+
+/* Median of |predicted / measured - 1| over points that are chosen. */
+static double median_of(const struct calibration_run *run, bool held_out, bool of_checks,
+                        double low_B, double high_B, size_t *ret_count)
+{
+    const struct measured *measured = &run->measured;
+    double *errors = malloc((measured->point_count + 1) * sizeof *errors), median = (double)NAN;
+    size_t count = 0;
+    for (size_t i = 0; errors && i < measured->point_count; i++) {
+        const struct measured_point *point = &measured->points[i];
+        const struct dataset *about = &measured->sets[point->set].about;
+        if (run->held_out[i] == held_out && about->check == of_checks && !about->counter &&
+            point->size_B >= low_B && point->size_B < high_B)
+            errors[count++] = fabs(point->predicted / point->measured - 1);
+    }
+    if (count > 0)
+        median = middle(errors, count);
+    free(errors);
+    if (ret_count)
+        *ret_count = count;
+    return median;
+}
+
+enum status calibrate_report(struct calibration_run *run, struct text *text, struct error *error)
+{
+    const struct fit_report *report = &run->report;
+    size_t count, fitted;
+    text_printf(text, "# %s\n# %zu points fitted, %zu wild ones among them, scatter %.2f %%\n",
+                run->command, report->used, report->outliers, 100 * report->sigma);
+    enum status status = write_parameters(run, text, error);
+    if (status)
+        return status;
+    text_printf(text, "singular values of the last fit:");
+    for (size_t i = 0; i < report->singular_count; i++)
+        text_printf(text, " %.3g", report->singular[i]);
+    text_printf(text, "\n\nMedian error of each run:\n");
+    status = write_sets(run, text, error);
+    if (status)
+        return status;
+    double in = median_of(run, false, false, 0, (double)INFINITY, &fitted);
+    double out = median_of(run, true, false, 0, (double)INFINITY, &count);
+    text_printf(text, "\nfitted: median error %.2f %% of %zu points", 100 * in, fitted);
+    if (count > 0)
+        text_printf(text, "; held out of the same runs: %.2f %% of %zu", 100 * out, count);
+    double check = median_of(run, true, true, 0, (double)INFINITY, &count);
+    if (count > 0)
+        text_printf(text, "; runs only checked: %.2f %% of %zu", 100 * check, count);
+    text_printf(text, "\n");
+    return STATUS_OK;
+}
+
+/* ---- the file
+ * -------------------------------------------------------------------------------------- */
+
+struct leaf {
+    char path[160]; /* "node.links.cpu0-gpu0.rate" */
+    size_t parameter;
+};
+
+/* Paths of everything that a key names in a machine. */
+static size_t expand(struct machine *machine, const char *key, size_t parameter,
+                     struct leaf *leaves, size_t count, size_t limit)
+{
+    const char *star = strchr(key, '*');
+    if (!star) {
+        bool seen = false;
+        for (size_t i = 0; i < count; i++)
+            seen = seen || strcmp(leaves[i].path, key) == 0;
+        if (!seen && count < limit) {
+            snprintf(leaves[count].path, sizeof leaves[count].path, "%s", key);
+            leaves[count++].parameter = parameter;
+        }
+        return count;
+    }
+    bool device = strncmp(key, "node.devices.", 13) == 0;
+    const struct node_type *node = &machine->node;
+    const char *last = strrchr(key, '.');
+    size_t things = device ? node->device_count : node->link_count;
+    for (size_t i = 0; i < things; i++) {
+        char one[160];
+        struct address at[256];
+        struct params *own = device ? &node->devices[i].params : &node->links[i].params;
+        if (device)
+            snprintf(one, sizeof one, "node.devices.%.40s%.40s", node->devices[i].name, last);
+        else
+            snprintf(one, sizeof one, "node.links.%.32s-%.32s%.40s",
+                     node->devices[node->links[i].end[0]].name,
+                     node->devices[node->links[i].end[1]].name, last);
+        size_t found = address_find(machine, key, at, 256);
+        for (size_t j = 0; j < found; j++)
+            if (at[j].params == own)
+                count = expand(machine, one, parameter, leaves, count, limit);
+    }
+    return count;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct leaf *)a)->path, ((const struct leaf *)b)->path);
+}
+
+/* All digits that matter, in a unit that people read. */
+static void print_value(struct text *text, enum param_id id, double value)
+{
+    switch (param_info(id)->dimension) {
+    case DIM_TIME:
+        text_printf(text, "%.7g us", value * 1e6);
+        return;
+    case DIM_RATE:
+        text_printf(text, "%.7g GB/s", value / 1e9);
+        return;
+    case DIM_BYTES:
+        text_printf(text, "%.7g B", value);
+        return;
+    default:
+        text_printf(text, "%.7g", value);
+    }
+}
+
+/* Open the maps that this path needs and the one before it did not. */
+static void open_maps(struct text *text, const char *before, const char *path)
+{
+    size_t same = 0, depth = 0;
+    while (before[same] && before[same] == path[same])
+        same++;
+    while (same > 0 && path[same - 1] != '.')
+        same--;
+    for (size_t i = 0; i < same; i++)
+        depth += path[i] == '.';
+    const char *at = path + same, *dot;
+    while ((dot = strchr(at, '.'))) {
+        text_printf(text, "%*s%.*s:\n", (int)(2 * depth++), "", (int)(dot - at), at);
+        at = dot + 1;
+    }
+    text_printf(text, "%*s%s: ", (int)(2 * depth), "", at);
+}
+
+static void size_range(const struct calibration_run *run, double *ret_low, double *ret_high)
+{
+    *ret_low = (double)INFINITY;
+    *ret_high = 0;
+    for (size_t i = 0; i < run->measured.point_count; i++)
+        if (!run->held_out[i] && !run->measured.sets[run->measured.points[i].set].about.counter) {
+            *ret_low = fmin(*ret_low, run->measured.points[i].size_B);
+            *ret_high = fmax(*ret_high, run->measured.points[i].size_B);
+        }
+}
+
+/* Values that each run has for itself. */
+static void write_runs(const struct calibration_run *run, struct text *text)
+{
+    bool any = false;
+    for (size_t i = 0; i < run->measured.set_count; i++) {
+        bool first = true;
+        for (size_t j = 0; j < run->count; j++) {
+            if (run->what[j].set != i)
+                continue;
+            for (size_t k = 0; k < run->what[j].entry->key_count; k++) {
+                text_printf(text, "%s", any ? "" : "  runs:\n");
+                if (first)
+                    text_printf(text, "    \"%s\": {", run->measured.sets[i].about.name);
+                text_printf(text, "%s%s: ", first ? "" : ", ", run->what[j].entry->keys[k]);
+                print_value(text, run->what[j].id, run->parameters[j].value);
+                any = true;
+                first = false;
+            }
+        }
+        text_printf(text, "%s", first ? "" : "}\n");
+    }
+}
+
+enum status calibrate_overlay(struct calibration_run *run, struct text *text, struct error *error)
+{
+    const size_t limit = 512;
+    struct leaf *leaves = calloc(limit, sizeof *leaves);
+    size_t count = 0, runs = 0;
+    double low_B, high_B;
+    const char *before = "";
+    if (!leaves)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    for (size_t j = 0; j < run->count; j++)
+        for (size_t k = 0; k < run->what[j].entry->key_count; k++)
+            count = expand(&run->measured.scenario.machine, run->what[j].entry->keys[k], j, leaves,
+                           count, limit);
+    for (size_t i = 0; i < run->measured.set_count; i++)
+        runs += !run->measured.sets[i].about.check;
+    qsort(leaves, count, sizeof *leaves, by_path);
+    size_range(run, &low_B, &high_B);
+    char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX];
+    units_format(low_B, DIM_BYTES, low, sizeof low);
+    units_format(high_B, DIM_BYTES, high, sizeof high);
+    text_printf(text, "# Fitted values, written by: %s\n# %zu points of %zu runs, %s to %s\n",
+                run->command, run->report.used, runs, low, high);
+    for (size_t i = 0; i < count; i++) {
+        const struct fit_parameter *parameter = &run->parameters[leaves[i].parameter];
+        enum param_id id = run->what[leaves[i].parameter].id;
+        double error_of, value = value_of(run, leaves[i].parameter, &error_of);
+        bool each = run->what[leaves[i].parameter].set != EVERY_SET;
+        if (parameter->state == FIT_UNKNOWN && !each)
+            continue;
+        open_maps(text, before, leaves[i].path);
+        before = leaves[i].path;
+        text_printf(text, "{value: ");
+        print_value(text, id, value);
+        text_printf(text, ", source: \"%s", each ? "fitted to each run, median" : "fitted");
+        if (isnan(error_of)) {
+            text_printf(text, ", at its bound");
+        } else {
+            text_printf(text, " +- ");
+            print_value(text, id, error_of);
+        }
+        text_printf(text, " on %s to %s, %zu runs; %s\"}\n", low, high, runs, run->command);
+    }
+    double times = median_of(run, false, false, 0, SMALL_B, NULL);
+    double rates = median_of(run, false, false, 16 * SMALL_B, (double)INFINITY, NULL);
+    text_printf(text, "calibration:\n  from: %.0f B\n  to: %.0f B\n", low_B, high_B);
+    text_printf(text, "  time_scatter: %.3g %%\n  rate_scatter: %.3g %%\n",
+                isnan(times) ? 0 : 148.26 * times, isnan(rates) ? 0 : 148.26 * rates);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        double error_of, value = value_of(run, leaves[i].parameter, &error_of);
+        if (run->parameters[leaves[i].parameter].state == FIT_UNKNOWN &&
+            run->what[leaves[i].parameter].set == EVERY_SET)
+            continue;
+        error_of = isnan(error_of) ? 0 : error_of; /* at its bound */
+        text_printf(text, "%s    %s: %.3g %%\n", any ? "" : "  values:\n", leaves[i].path,
+                    100 * error_of / value);
+        any = true;
+    }
+    write_runs(run, text);
+    free(leaves);
+    return STATUS_OK;
+}

@@ -1,0 +1,270 @@
+/* cmd_overlay.c: gdsim overlay: measured beside predicted, and what would explain the difference.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/measured.h"
+#include "sim/report/grid.h"
+#include "sim/study/diagnose.h"
+
+#define MAX_FILES  64
+#define DIAGNOSES  4
+#define MOST_SIZES 8 /* of a data set, for the diagnosis: each is run some hundred times */
+#define CLOSE      1.05
+#define SMALL_GAIN 0.1 /* a change that closes less of the gap (ln) than this explains nothing */
+
+enum { KEY_NO_DIAGNOSIS = 300 };
+
+static const char doc[] =
+    "Lay measured runs (any output that gdsim import reads) beside what the scenario predicts, "
+    "size "
+    "by size, and name the single change of a state or a value that would explain the difference "
+    "best.\v"
+    "Without --data: the scenario's own block `data`. Sizes and mechanisms of that block go with "
+    "the files it names; any other file is compared with the scenario's own job.\n"
+    "Example:\n"
+    "  gdsim overlay scenarios/field-guide/peermem.yaml --data all_reduce.log\n";
+
+struct overlay_options {
+    struct options common;
+    const char *files[MAX_FILES];
+    size_t count;
+    bool no_diagnosis;
+};
+
+static const struct argp_option option_table[] = {
+    {"data", 'd', "LOG", 0, "a measured run; may be repeated", 0},
+    {"no-diagnosis", KEY_NO_DIAGNOSIS, NULL, 0, "only the table", 0},
+    {0}};
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct overlay_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        return 0;
+    case 'd':
+        if (options->count == MAX_FILES)
+            argp_error(state, "at most %d files", MAX_FILES);
+        options->files[options->count++] = arg;
+        return 0;
+    case KEY_NO_DIAGNOSIS:
+        options->no_diagnosis = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+enum column { NAME, SIZE, MEASURED, PREDICTED, RATIO, BUSBW, LIMIT };
+
+static const struct grid_column columns[] = {
+    [NAME] = {.name = "data", .kind = GRID_TEXT},
+    [SIZE] = {.name = "size_bytes", .title = "size B", .kind = GRID_REAL, .decimals = 0},
+    [MEASURED] = {.name = "measured_us", .title = "measured us", .kind = GRID_REAL, .decimals = 2},
+    [PREDICTED] = {.name = "predicted_us",
+                   .title = "predicted us",
+                   .kind = GRID_REAL,
+                   .decimals = 2},
+    [RATIO] = {.name = "predicted_over_measured",
+               .title = "ratio",
+               .kind = GRID_REAL,
+               .decimals = 2},
+    [BUSBW] = {.name = "busbw_GBps", .title = "busbw GB/s", .kind = GRID_REAL, .decimals = 2},
+    [LIMIT] = {.name = "limit", .title = "prediction limited by", .kind = GRID_TEXT},
+};
+
+/* The geometric mean of what was measured at one size, out of place and in place together. */
+static double measured_at(const struct measured *measured, const struct measured_set *set,
+                          size_t size)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < set->count; i++)
+        if (set->size_of_point[i] == size) {
+            sum += log(measured->points[set->first + i].measured);
+            count++;
+        }
+    return exp(sum / count);
+}
+
+static double busbw_at(const struct measured *measured, const struct measured_set *set, size_t size)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->size_of_point[i] == size)
+            return measured->all.items[measured->points[set->first + i].observation].busbw_Bps;
+    return (double)NAN;
+}
+
+static enum status limit_at(struct measured_set *set, double size_B, double *ret_s, char *ret_limit,
+                            size_t limit_size, struct error *error)
+{
+    struct experiment *experiment = &set->pair.experiment;
+    struct ledger ledger;
+    struct engine_job job = {.plan = &experiment->plans[0],
+                             .routes = &experiment->routes[0],
+                             .size_B = size_B,
+                             .accounting = set->scenario.accounting,
+                             .trace = true};
+    enum status status = engine_run(&job, &ledger, error);
+    if (status)
+        return status;
+    *ret_s = (double)ledger.total_ps * 1e-12;
+    snprintf(ret_limit, limit_size, "%s",
+             ledger_category_name(&ledger, &set->scenario.machine, ledger_limit(&ledger)));
+    ledger_free(&ledger);
+    return STATUS_OK;
+}
+
+static enum status add_set(struct measured *measured, struct measured_set *set, struct grid *grid,
+                           double *measured_s, struct error *error)
+{
+    for (size_t i = 0; i < set->size_count; i++) {
+        double predicted_s;
+        char limit[128];
+        enum status status =
+            limit_at(set, set->sizes_B[i], &predicted_s, limit, sizeof limit, error);
+        if (status)
+            return status;
+        measured_s[i] = measured_at(measured, set, i);
+        double busbw = busbw_at(measured, set, i);
+        grid_row(grid);
+        grid_set_text(grid, NAME, set->about.name);
+        grid_set_real(grid, SIZE, set->sizes_B[i]);
+        grid_set_real(grid, MEASURED, measured_s[i] * 1e6);
+        grid_set_real(grid, PREDICTED, predicted_s * 1e6);
+        grid_set_real(grid, RATIO, predicted_s / measured_s[i]);
+        if (!isnan(busbw))
+            grid_set_real(grid, BUSBW, busbw / 1e9);
+        grid_set_text(grid, LIMIT, limit);
+    }
+    return STATUS_OK;
+}
+
+/* What logs prove, beside what the scenario believes. */
+static void evidence(const struct measured *measured, struct text *text)
+{
+    for (size_t i = 0; i < measured->all.run_count; i++) {
+        const struct observed_run *run = &measured->all.runs[i];
+        const struct observed_channels *ways = &run->channels;
+        if (run->gdr_disabled)
+            text_printf(text, "%s says: GPU Direct RDMA disabled for a NIC (%u lines)\n", run->file,
+                        run->gdr_disabled);
+        if (ways->net_staged)
+            text_printf(text, "%s says: %u network connections without GDRDMA, %u with\n",
+                        run->file, ways->net_staged, ways->net_gdr);
+        if (ways->shm)
+            text_printf(text, "%s says: %u connections through shared host memory, %u by P2P\n",
+                        run->file, ways->shm, ways->p2p);
+        if (run->compat_ops > 0)
+            text_printf(text, "%s says: %.0f storage operations in compatibility mode\n", run->file,
+                        run->compat_ops);
+    }
+}
+
+static enum status explain(struct measured *measured, double *const *measured_s, struct text *text,
+                           struct error *error)
+{
+    struct diagnosis found[DIAGNOSES];
+    size_t count;
+    double gap;
+    struct diagnose_job *jobs = calloc(measured->set_count, sizeof *jobs);
+    double *values = calloc(measured->set_count * 2 * MOST_SIZES + 1, sizeof *values);
+    enum status status =
+        jobs && values ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
+    size_t job_count = 0;
+    for (size_t i = 0; i < measured->set_count && !status; i++) {
+        const struct measured_set *set = &measured->sets[i];
+        if (set->about.counter)
+            continue;
+        double *sizes_B = &values[i * 2 * MOST_SIZES], *times_s = sizes_B + MOST_SIZES;
+        size_t kept = set->size_count < MOST_SIZES ? set->size_count : MOST_SIZES;
+        for (size_t k = 0; k < kept; k++) {
+            size_t from = kept > 1 ? k * (set->size_count - 1) / (kept - 1) : 0;
+            sizes_B[k] = set->sizes_B[from];
+            times_s[k] = measured_s[i][from];
+        }
+        jobs[job_count++] = (struct diagnose_job){measured_job(set), sizes_B, times_s, kept};
+    }
+    if (!status)
+        status = diagnose(jobs, job_count, found, DIAGNOSES, &count, &gap, error);
+    free(jobs);
+    free(values);
+    if (status)
+        return status;
+    text_printf(text, "\nPredictions are off by a factor of %.2f (geometric mean).\n", gap);
+    evidence(measured, text);
+    if (gap < CLOSE) {
+        text_printf(text, "That is close: nothing needs to be explained.\n");
+        return STATUS_OK;
+    }
+    size_t shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (log(found[i].gap) > (1 - SMALL_GAIN) * log(gap))
+            break;
+        text_printf(text, "%s %s: then off by a factor of %.2f\n",
+                    shown++ == 0 ? "What would explain it best:\n -" : " -", found[i].what,
+                    found[i].gap);
+    }
+    if (shown == 0)
+        text_printf(text, "No single change of a state or a value explains it: two things differ, "
+                          "or the job does (algorithm, ranks, sizes).\n");
+    return STATUS_OK;
+}
+
+static enum status overlay(const struct overlay_options *options, struct measured *measured,
+                           struct text *text, struct error *error)
+{
+    struct grid *grid = grid_new();
+    double **measured_s = calloc(measured->set_count, sizeof *measured_s);
+    const char *format = options->common.format ? options->common.format : "table";
+    enum status status = measured_s ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        grid_column(grid, &columns[i]);
+    for (size_t i = 0; i < measured->set_count && !status; i++) {
+        struct measured_set *set = &measured->sets[i];
+        measured_s[i] = calloc(set->size_count + 1, sizeof *measured_s[i]);
+        if (!measured_s[i])
+            status = error_set(error, STATUS_NOMEM, "out of memory");
+        else if (!set->about.counter) /* counters have no time to lay beside */
+            status = add_set(measured, set, grid, measured_s[i], error);
+    }
+    bool table = strcmp(format, "table") == 0;
+    if (!status)
+        status = table                        ? grid_write_table(grid, text, error)
+                 : strcmp(format, "csv") == 0 ? grid_write_csv(grid, text, error)
+                                              : grid_write_json(grid, text, error);
+    if (!status && table && !options->no_diagnosis)
+        status = explain(measured, measured_s, text, error);
+    for (size_t i = 0; measured_s && i < measured->set_count; i++)
+        free(measured_s[i]);
+    free(measured_s);
+    grid_free(grid);
+    return status;
+}
+
+int cmd_overlay(int argc, char **argv)
+{
+    struct overlay_options options = {0};
+    struct measured measured;
+    struct text text = {0};
+    struct error error;
+    const struct argp argp = {.options = option_table,
+                              .parser = parse,
+                              .args_doc = "SCENARIO.yaml",
+                              .doc = doc,
+                              .children = children};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    int code = measured_open(&options.common, options.files, options.count, &measured);
+    if (!code) {
+        code = overlay(&options, &measured, &text, &error) ? cli_fail(&error)
+                                                           : cli_write(&options.common, &text);
+    }
+    text_free(&text);
+    measured_close(&measured);
+    return code;
+}

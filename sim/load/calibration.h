@@ -1,0 +1,37 @@
+/* calibration.h: what `gdsim calibrate` says about the values it fitted, in the file it writes:
+ *
+ *   calibration:
+ *     from: 8 B                    # sizes that were measured
+ *     to: 1 GiB
+ *     time_scatter: 4 %            # of single measurements where times decide (small sizes)
+ *     rate_scatter: 1 %            # where rates decide (large ones)
+ *     values: {software.launch: 1.5 %}   # relative standard error of each fitted key
+ *     runs: {ring LL: {software.issue: 26 us}}   # what was fitted to each run of `data` alone
+ *
+ * With it, a prediction outside the range warns, and `gdsim run --replicas` prints an interval.
+ */
+#ifndef GDSIM_LOAD_CALIBRATION_H
+#define GDSIM_LOAD_CALIBRATION_H
+
+#include "sim/load/scenario.h"
+
+#define CALIBRATION_MAX 128
+
+struct calibrated_value {
+    const char *key;
+    double error; /* relative */
+};
+
+struct calibration {
+    bool given;
+    double from_B, to_B;
+    double time_scatter, rate_scatter;
+    struct calibrated_value values[CALIBRATION_MAX];
+    size_t count;
+};
+
+/* Read the block of a loaded scenario; mistakes go to scenario->diag. Without one, given is false
+ * and nothing scatters. */
+enum status calibration_read(struct scenario *scenario, struct calibration *ret);
+
+#endif

@@ -1,0 +1,29 @@
+/* jitter.h: how far a prediction spreads when what it rests on does.
+ *
+ * Each replica multiplies every uncertain value of the machine by e^(sigma z), z normal: rates and
+ * times stay positive, and sigma is the relative spread. What a replica draws depends on the seed,
+ * the replica's number and the value's place only, so more replicas leave the first ones as they
+ * were. The interval runs from the 5th to the 95th percentile (interpolated).
+ */
+#ifndef GDSIM_STUDY_JITTER_H
+#define GDSIM_STUDY_JITTER_H
+
+#include "sim/study/predict.h"
+
+struct jitter_value {
+    const char *key;
+    double value;
+    double sigma; /* relative: 0.05 is 5 % */
+};
+
+struct jitter_interval {
+    double low_s, median_s, high_s;
+};
+
+/* `ret` has an entry for each size. At least 2 replicas. */
+enum status jitter_run(const struct predict_job *job, const struct jitter_value *values,
+                       size_t value_count, const double *sizes_B, size_t size_count,
+                       size_t replicas, unsigned long seed, struct jitter_interval *ret,
+                       struct error *error);
+
+#endif

@@ -1,0 +1,115 @@
+/* test_jitter.c: addresses of parameters, predictions with a change, and the interval that
+ * uncertain values make.
+ *
+ * Where launch is all that a call takes, t = launch e^(sigma z): the 95th percentile over the
+ * median is e^(1.645 sigma), 1.1788 for sigma = 10 %. With 4000 replicas its standard error is
+ * below 0.5 %.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/study/jitter.h"
+#include "tests/unit/help_core.h"
+
+#define REPLICAS 4000
+
+static struct machine machine;
+static struct plan plan;
+
+static int setup(void **state)
+{
+    static const struct plan_edge edges[] = {{.from = 0, .to = 1}, CORE_STEP_END};
+    (void)state;
+    machine_init(&machine);
+    core_add(&machine, "cpu0", DEVICE_CPU);
+    core_add(&machine, "gpu0", DEVICE_GPU);
+    core_add(&machine, "gpu1", DEVICE_GPU);
+    core_join(&machine, LINK_PCIE, "cpu0", "gpu0");
+    core_join(&machine, LINK_PCIE, "cpu0", "gpu1");
+    core_set(core_join(&machine, LINK_NVLINK, "gpu0", "gpu1"), PARAM_NVLINK_RATE, 100e9);
+    core_finish(&machine);
+    core_edges(2, 1, edges, 2, &plan);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    plan_free(&plan);
+    machine_free(&machine);
+    return 0;
+}
+
+static void keys_find_parameters(void **state)
+{
+    struct address at[8];
+    (void)state;
+    assert_int_equal(address_find(&machine, "software.launch", at, 8), 1);
+    assert_int_equal(at[0].id, PARAM_SOFTWARE_LAUNCH);
+    assert_int_equal(address_find(&machine, "node.devices.gpu1.memory", at, 8), 1);
+    assert_ptr_equal(at[0].params, &machine.node.devices[2].params);
+    assert_int_equal(address_find(&machine, "node.devices.gpu*.memory", at, 8), 2);
+    assert_int_equal(address_find(&machine, "node.devices.*.memory", at, 8), 2);
+    assert_int_equal(address_find(&machine, "node.links.cpu0-*.rate", at, 8), 2);
+    assert_int_equal(address_find(&machine, "node.links.*.rate", at, 2), 2); /* the limit holds */
+    assert_int_equal(address_find(&machine, "node.links.gpu0-gpu1.gen", at, 8), 0);
+    assert_int_equal(address_find(&machine, "node.devices.gpu0", at, 8), 0);
+    assert_int_equal(address_find(&machine, "launch", at, 8), 0);
+}
+
+/* S / rate + latency 0.5 us + flag 0.6 us, and launch 10 us: 1e9 B at 100 GB/s is 10 ms; at 50, 20.
+ */
+static void changes_reach_predictions(void **state)
+{
+    const double size_B = 1e9;
+    const struct predict_change change = {"node.links.gpu0-gpu1.rate", 50e9};
+    struct predict_job job = {.machine = &machine,
+                              .mechanism = mechanism_find("nvlink"),
+                              .plan = &plan,
+                              .accounting = ACCOUNTING_SERIAL};
+    struct error error;
+    double before, after;
+    (void)state;
+    assert_ok(predict_times(&job, NULL, 0, &size_B, 1, &before, &error), &error);
+    assert_ok(predict_times(&job, &change, 1, &size_B, 1, &after, &error), &error);
+    assert_true(fabs(before - 10.0011e-3) < 1e-9);
+    assert_true(fabs(after - 20.0011e-3) < 1e-9);
+}
+
+static void interval_is_that_of_a_lognormal(void **state)
+{
+    const struct jitter_value launch = {"software.launch", 1, 0.1}; /* 1 s dwarfs the rest */
+    const double size_B = 1;
+    struct predict_job job = {.machine = &machine,
+                              .mechanism = mechanism_find("nvlink"),
+                              .plan = &plan,
+                              .accounting = ACCOUNTING_SERIAL};
+    struct jitter_interval first, again, other;
+    struct error error;
+    (void)state;
+    assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 1, &first, &error), &error);
+    assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 1, &again, &error), &error);
+    assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 2, &other, &error), &error);
+    assert_true(fabs(first.median_s - 1) < 0.01);
+    assert_true(fabs(first.high_s / first.median_s / exp(0.1645) - 1) < 0.02);
+    assert_true(fabs(first.low_s / first.median_s / exp(-0.1645) - 1) < 0.02);
+    assert_memory_equal(&first, &again, sizeof first);
+    assert_true(memcmp(&first, &other, sizeof first) != 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(keys_find_parameters),
+        TEST(changes_reach_predictions),
+        TEST(interval_is_that_of_a_lognormal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
