@@ -19,17 +19,18 @@ const char *cufile_error_text(int code)
     static const struct {
         int code;
         const char *text;
-    } texts[] = {{5001, "nvidia-fs is not loaded and the compatible mode is not allowed"},
-                 {5007, "not supported on this platform"},
-                 {5008, "not supported for this file"},
-                 {5009, "not supported on this GPU"},
-                 {5011, "CUDA failed"},
-                 {5018, "not this type of file"},
-                 {5020, "the file was not opened with O_DIRECT"},
-                 {5025, "permission denied"},
-                 {5027, "the file descriptor is not registered"},
-                 {5033, "nvidia-fs could not be set up"},
-                 {5034, "disabled by its configuration for this file"}};
+    } texts[] = {
+        {5001, "nvidia-fs is not loaded and the compatible mode is not allowed"},
+        {5007, "not supported on this platform"},
+        {5008, "not supported for this file"},
+        {5009, "not supported on this GPU"},
+        {5011, "CUDA failed"},
+        {5018, "not this type of file"},
+        {5020, "the file was not opened with O_DIRECT"},
+        {5025, "permission denied"},
+        {5027, "the file descriptor is not registered (cuFile asks udev: is /run/udev there?)"},
+        {5033, "nvidia-fs could not be set up"},
+        {5034, "disabled by its configuration for this file"}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i].code == code)
             return texts[i].text;
