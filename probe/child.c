@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +86,14 @@ static bool judge(int status, struct why *ret_why)
     return false;
 }
 
+void child_follow_parent(void)
+{
+    pid_t parent = getppid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1); /* it died in between */
+}
+
 bool child_end(pid_t pid, double timeout_s, struct why *ret_why)
 {
     int status = 0;
@@ -118,6 +127,7 @@ bool child_run(bool (*work)(const struct child *child, void *input), void *input
     }
     if (pid == 0) {
         close(ends[0]);
+        child_follow_parent();
         struct child child = {.pipe = ends[1], .record_bytes = record_bytes};
         _exit(work(&child, input) ? 0 : 1);
     }

@@ -29,6 +29,9 @@ bool child_run(bool (*work)(const struct child *child, void *input), void *input
                size_t record_bytes, void (*take)(void *context, const void *record), void *context,
                struct why *ret_why);
 
+/* In a child: end when the parent dies, so that nothing keeps a GPU busy that nobody waits for. */
+void child_follow_parent(void);
+
 /* Wait for the end of a child, for at most timeout_s, then kill it. */
 bool child_end(pid_t pid, double timeout_s, struct why *ret_why);
 

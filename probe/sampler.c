@@ -272,6 +272,7 @@ void sampler_start(struct sampler *sampler, double period_s, double timeout_s)
     if (sampler->pid == 0) {
         close(ask[1]);
         close(answer[0]);
+        child_follow_parent();
         signal(SIGINT, SIG_IGN); /* the parent ends it, after its last reading */
         serve(ask[0], answer[1], period_s);
         _exit(0);

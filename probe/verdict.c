@@ -192,6 +192,9 @@ static void by_packets(const struct shares *shares, struct verdict *verdict)
         add_caution(verdict, "DRAM is not counted here: this rests on the headers of the packets");
 }
 
+/* Without a payload to compare with, less traffic than this says nothing. */
+static const double LEAST_B = 10e6;
+
 static void by_counters(const struct evidence *evidence, const struct shares *shares,
                         struct verdict *verdict)
 {
@@ -201,6 +204,10 @@ static void by_counters(const struct evidence *evidence, const struct shares *sh
         conclude(verdict, VERDICT_UNDECIDED, "no counter of a GPU could be read");
     } else if (shares->unit_B <= 0 || shares->gpus == 0) {
         conclude(verdict, VERDICT_UNDECIDED, "the counters of the GPUs saw nothing");
+    } else if (!known && all * shares->unit_B < LEAST_B) {
+        conclude(verdict, VERDICT_UNDECIDED,
+                 "the GPUs moved only %.1f MB beyond what they move idle",
+                 all * shares->unit_B * 1e-6);
     } else if (known && all < 0.02) {
         conclude(
             verdict, VERDICT_UNDECIDED,

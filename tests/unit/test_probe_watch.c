@@ -90,6 +90,10 @@ static void nothing_seen_is_undecided(void **state)
     expect(both(1e9, 0, 0, 0), VERDICT_UNDECIDED, "saw nothing");
     expect(both(1e9, 0.001, 0.001, 0.001), VERDICT_UNDECIDED, "only 0.0020 B");
     expect(both(1e9, NONE, NONE, NONE), VERDICT_UNDECIDED, "could be read");
+    struct evidence little = both(1e9, 0, 0, 0);
+    little.payload_B = NONE;
+    little.gpus[0].pcie_tx = 2e6;
+    expect(little, VERDICT_UNDECIDED, "moved only 2.0 MB");
     expect(both(1e9, 0, 1.3, 0.9), VERDICT_UNDECIDED, "fit neither");
     expect(both(1e9, 0.5, 0.6875, 0.578), VERDICT_MIXED, "0.5000 B over NVLink");
 }
