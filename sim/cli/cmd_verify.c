@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/core/units.h"
 #include "sim/core/verify.h"
 
 static const char doc[] =
@@ -95,37 +96,70 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void print_wrong(const struct plan *plan, const char *path, const struct verdict *verdict)
+/* "ring, allreduce, 8 ranks", and for which sizes if a script has several plans. */
+static void print_subject(const struct plan *plan, const struct plan *smaller)
 {
-    printf("WRONG: %s, %s, %u ranks. %s", plan->name, collective_name(plan->collective),
-           plan->ranks, verdict->sentence);
-    if (verdict->line)
-        printf(" (%s:%u)", path, verdict->line);
-    printf("\n");
+    char size[UNITS_TEXT_MAX];
+    printf("%s, %s, %u ranks", plan->name, collective_name(plan->collective), plan->ranks);
+    if (plan->larger)
+        printf(", up to %s", units_format(plan->up_to_B, DIM_BYTES, size, sizeof size));
+    else if (smaller)
+        printf(", above %s", units_format(smaller->up_to_B, DIM_BYTES, size, sizeof size));
+}
+
+static void print_buffer(const struct plan *plan, const struct buffer_need *need)
+{
+    if (need->chunks == 0)
+        printf(" Needs no buffer");
+    else
+        printf(" Needs %llu chunks of buffer at rank %u", (unsigned long long)need->chunks, need->rank);
+    if (need->ranks < plan->ranks)
+        printf(" (%u ranks looked at)", need->ranks);
+    printf(".\n");
+}
+
+/* Verify the plan of a script, or each of its plans for ranges of sizes. Prints what is wrong, and
+ * if `all` what is right; returns the exit code. */
+static int judge(const struct plan *plan, const char *path, bool all)
+{
+    int code = EXIT_FINE;
+    const struct plan *smaller = NULL;
+    for (const struct plan *at = plan; at; smaller = at, at = at->larger) {
+        struct verdict verdict;
+        struct error error;
+        if (verify_plan(at, &verdict, &error)) {
+            if (!error.file[0])
+                snprintf(error.file, sizeof error.file, "%s", plan->source);
+            return cli_fail(&error);
+        }
+        if (verdict.correct && !all)
+            continue;
+        printf("%s: ", verdict.correct ? "right" : verdict.unbounded ? "UNBOUNDED" : "WRONG");
+        print_subject(at, smaller);
+        if (verdict.correct) {
+            printf(", %llu steps, %llu transfers. %s", (unsigned long long)at->steps,
+                   (unsigned long long)verdict.transfers, verdict.sentence);
+            print_buffer(at, &verdict.buffer);
+            continue;
+        }
+        printf(". %s", verdict.sentence);
+        if (verdict.line)
+            printf(" (%s:%u)", path, verdict.line);
+        printf("\n");
+        code = EXIT_RUN_FAILED;
+    }
+    return code;
 }
 
 /* Returns the exit code for one number of ranks. */
 static int verify_one(const char *path, const struct verify_options *options, uint32_t ranks)
 {
     struct plan plan;
-    struct verdict verdict;
     struct error error;
     if (cli_plan(path, ranks, (uint32_t)options->gpus, (uint32_t)options->rails,
                  (uint32_t)options->root, &plan, &error))
         return cli_fail(&error);
-    int code = EXIT_FINE;
-    if (verify_plan(&plan, &verdict, &error)) {
-        if (error.line && !error.file[0])
-            snprintf(error.file, sizeof error.file, "%s", plan.source);
-        code = cli_fail(&error);
-    } else if (verdict.correct) {
-        printf("right: %s, %s, %u ranks, %llu steps, %llu transfers. %s\n", plan.name,
-               collective_name(plan.collective), ranks, (unsigned long long)plan.steps,
-               (unsigned long long)verdict.transfers, verdict.sentence);
-    } else {
-        print_wrong(&plan, path, &verdict);
-        code = EXIT_RUN_FAILED;
-    }
+    int code = judge(&plan, path, true);
     plan_free(&plan);
     return code;
 }
@@ -147,7 +181,6 @@ struct tally {
 static uint32_t verify_case(struct tally *tally, uint32_t ranks, uint32_t gpus, uint32_t root)
 {
     struct plan plan;
-    struct verdict verdict;
     struct error error;
     enum status status = cli_plan(tally->path, ranks, gpus, tally->rails, root, &plan, &error);
     if (status == STATUS_INPUT) { /* counted: a script may serve powers of two only */
@@ -161,16 +194,8 @@ static uint32_t verify_case(struct tally *tally, uint32_t ranks, uint32_t gpus, 
     }
     snprintf(tally->name, sizeof tally->name, "%s", plan.name);
     tally->collective = plan.collective;
-    if (verify_plan(&plan, &verdict, &error)) {
-        if (!error.file[0])
-            snprintf(error.file, sizeof error.file, "%s", plan.source);
-        tally->code = cli_fail(&error);
-    } else if (verdict.correct) {
-        tally->right++;
-    } else {
-        print_wrong(&plan, tally->path, &verdict);
-        tally->code = EXIT_RUN_FAILED;
-    }
+    tally->code = judge(&plan, tally->path, false);
+    tally->right += tally->code == EXIT_FINE;
     bool rooted = plan.collective == COLLECTIVE_BROADCAST || plan.collective == COLLECTIVE_REDUCE;
     plan_free(&plan);
     return rooted ? ranks : 1;

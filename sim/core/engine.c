@@ -100,6 +100,47 @@ static void walk_free(struct walk *walk)
     trace_free(&walk->trace);
 }
 
+static const struct mechanism *op_mechanism(const struct engine_job *job, const struct plan_op *op)
+{
+    return op->mechanism ? &mechanism_table[op->mechanism - 1] : job->routes->mechanism;
+}
+
+/* An NVSwitch adds and hands out inside its node: all ranks of a group must be there. */
+static enum status check_groups(const struct engine_job *job, const struct plan *plan,
+                                struct error *error)
+{
+    static const int64_t no_loops[RULE_LOOPS] = {0};
+    uint32_t ports = (uint32_t)job->routes->machine->node.port_count;
+    uint32_t *node = plan->groups ? malloc(plan->groups * sizeof *node) : NULL;
+    if (plan->groups && !node)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < plan->op_count && !status; i++) {
+        const struct plan_op *op = &plan->ops[i];
+        bool by_switch = op->kind == PLAN_UP || op->kind == PLAN_DOWN;
+        if (!by_switch || strcmp(op_mechanism(job, op)->name, "nvls") != 0)
+            continue;
+        memset(node, 0xff, plan->groups * sizeof *node);
+        for (uint32_t rank = 0; rank < plan->ranks && !status; rank++) {
+            int64_t group = rule_eval(&op->group, rank, no_loops);
+            bool alone = op->conditional && !op->where.uses_loops &&
+                         rule_eval(&op->where, rank, no_loops) == 0;
+            if (alone)
+                continue;
+            if (node[group] != UINT32_MAX && node[group] != rank / ports) {
+                status = error_set(error, STATUS_INPUT,
+                                   "NVLS reduces in the NVSwitch of one node, but group %lld has "
+                                   "ranks of nodes %u and %u",
+                                   (long long)group, node[group], rank / ports);
+                error->line = op->line;
+            }
+            node[group] = rank / ports;
+        }
+    }
+    free(node);
+    return status;
+}
+
 /* ---- events --------------------------------------------------------------------------------- */
 
 static enum status run_events(struct walk *walk)
@@ -236,6 +277,8 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
     if (machine_ranks(machine) != plan->ranks)
         status = error_set(error, STATUS_INPUT, "the plan is for %u ranks, the machine has %u",
                            plan->ranks, machine_ranks(machine));
+    if (!status)
+        status = check_groups(job, plan, error);
     if (status)
         return status;
     struct fold fold = {0};

@@ -517,7 +517,8 @@ bool fold_find(const struct plan *plan, uint32_t gpus, struct fold *ret_fold)
     *ret_fold = (struct fold){0};
     bool exchanges = false;
     for (size_t i = 0; i < plan->op_count; i++) {
-        if (plan->ops[i].kind == PLAN_RECEIVE || plan->ops[i].edge_count > 0)
+        if (plan->ops[i].kind == PLAN_RECEIVE || plan->ops[i].edge_count > 0 ||
+            plan->ops[i].packed.uses_rank)
             return false;
         exchanges = exchanges || plan->ops[i].to.xor_rank;
     }

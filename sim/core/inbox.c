@@ -399,18 +399,32 @@ uint64_t mailroom_needed(const struct receive *receive, const struct transfer *t
     return (reach * receive->slices + length - 1) / length;
 }
 
+static const struct receive *blocker(const struct mailroom *mailroom, uint32_t rank, uint64_t step,
+                                     const struct transfer *transfer, uint32_t slice,
+                                     uint32_t slices)
+{
+    const struct inbox *inbox = &mailroom->inbox[rank];
+    for (size_t i = 0; i < inbox->count; i++) {
+        const struct receive *receive = &inbox->receives[i];
+        if (receive->step < step &&
+            receive->arrived < mailroom_needed(receive, transfer, slice, slices))
+            return receive;
+    }
+    return NULL;
+}
+
 int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
                    const struct transfer *transfer, uint32_t slice, uint32_t slices,
                    struct error *error)
 {
     if (look_ahead(mailroom, rank, cursor->step, error))
         return -1;
-    const struct inbox *inbox = &mailroom->inbox[rank];
-    for (size_t i = 0; i < inbox->count; i++) {
-        const struct receive *receive = &inbox->receives[i];
-        if (receive->step < cursor->step &&
-            receive->arrived < mailroom_needed(receive, transfer, slice, slices))
-            return 0;
-    }
-    return 1;
+    return !blocker(mailroom, rank, cursor->step, transfer, slice, slices);
+}
+
+const struct receive *mailroom_blocker(const struct mailroom *mailroom, uint32_t rank,
+                                       const struct plan_cursor *cursor,
+                                       const struct transfer *transfer)
+{
+    return blocker(mailroom, rank, cursor->step, transfer, 0, 1);
 }

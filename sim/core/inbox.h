@@ -66,6 +66,11 @@ int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_c
 uint64_t mailroom_needed(const struct receive *receive, const struct transfer *transfer,
                          uint32_t slice, uint32_t slices);
 
+/* The receive for whose sake mailroom_ready said 0 for one slice; NULL if none. */
+const struct receive *mailroom_blocker(const struct mailroom *mailroom, uint32_t rank,
+                                       const struct plan_cursor *cursor,
+                                       const struct transfer *transfer);
+
 /* A receive: take the next message of `from` to `rank` in `lane`. 1 taken, 0 not complete yet, -1
  * error. */
 int mailroom_take(struct mailroom *mailroom, uint32_t rank, uint32_t from, uint8_t lane,

@@ -39,8 +39,9 @@ MECHANISM(nvls)
     while (nvswitch < machine->node.device_count &&
            machine->node.devices[nvswitch].kind != DEVICE_NVSWITCH)
         nvswitch++;
-    if (nvswitch == machine->node.device_count || machine->node_count > 1)
-        return error_set(error, STATUS_INPUT, "NVLS reduces in the NVSwitch of one node");
+    if (nvswitch == machine->node.device_count)
+        return error_set(error, STATUS_INPUT,
+                         "NVLS reduces in the NVSwitch of a node, and there is none");
     snprintf(route->setup, sizeof route->setup, "multicast group set up");
     enum status status =
         up ? mechanism_flag(machine, ends, route, error) : route_stage_free(route, error);

@@ -101,6 +101,8 @@ enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct erro
     if (status)
         return status;
     plan->ops[plan->op_count] = *op;
+    if (op->packed.count == 0) /* left out */
+        plan->ops[plan->op_count].packed = rule_constant(0);
     plan->ops[plan->op_count].first_edge = plan->edge_count;
     plan->ops[plan->op_count].edge_count = 0;
     plan->op_count++;

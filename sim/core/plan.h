@@ -59,15 +59,16 @@ struct plan_op {
     bool reduce; /* the receiver adds; otherwise it overwrites */
     bool conditional;
     uint8_t lane;
-    uint8_t mechanism; /* 0: that of the run; else 1 + its row in mechanism_table */
-    uint32_t line;     /* of the script */
-    double cost_s;     /* added to the handoff before the first slice of each transfer */
-    struct rule where; /* non-zero: this rank takes part (if conditional) */
-    struct rule to;    /* PLAN_SEND; PLAN_RECEIVE: from whom */
-    struct rule chunk; /* first chunk */
-    struct rule count; /* consecutive chunks */
-    struct rule into;  /* first chunk at the receiver (if has_into; else the same) */
-    struct rule group; /* of a switch operation: which switch */
+    uint8_t mechanism;  /* 0: that of the run; else 1 + its row in mechanism_table */
+    uint32_t line;      /* of the script */
+    double cost_s;      /* added to the handoff before the first slice of each transfer */
+    struct rule where;  /* non-zero: this rank takes part (if conditional) */
+    struct rule to;     /* PLAN_SEND; PLAN_RECEIVE: from whom */
+    struct rule chunk;  /* first chunk */
+    struct rule count;  /* consecutive chunks */
+    struct rule into;   /* first chunk at the receiver (if has_into; else the same) */
+    struct rule group;  /* of a switch operation: which switch */
+    struct rule packed; /* non-zero: part of the message that the lane sent before: no handoff */
     bool has_into;
     bool from_result, to_result;   /* which buffers */
     size_t first_edge, edge_count; /* edge_count > 0: edges instead of rules to, chunk, where */

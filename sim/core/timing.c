@@ -62,13 +62,13 @@ static void stream_stage(const struct route *route, double slice_B, struct timed
 
 static struct timed_stage *open_stage(struct timing *timing, const struct route_handoff *handoff)
 {
-    double cost_s = timing->stage_count == 0 ? timing->cost_s : 0;
+    double cost_s = timing->stage_count == 0 ? timing->posting.cost_s : 0;
     struct timed_stage *stage = &timing->stages[timing->stage_count++];
     memset(stage, 0, sizeof *stage);
     stage->first_use = (uint16_t)timing->use_count;
     if (!handoff || !handoff->label[0])
         return stage;
-    stage->handoff_ps = engine_ps(handoff->cost_s + cost_s);
+    stage->handoff_ps = engine_ps((timing->posting.packed ? 0 : handoff->cost_s) + cost_s);
     stage->handoff_category = handoff->param == PARAM_SOFTWARE_STEP_HANDOFF ||
                                       handoff->param == PARAM_SOFTWARE_GPU_POST ||
                                       handoff->param == PARAM_SOFTWARE_PEER_HANDOFF ||
@@ -88,14 +88,14 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
 }
 
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
-                        double slice_B, double cost_s, enum accounting accounting,
+                        double slice_B, struct posting posting, enum accounting accounting,
                         struct timing *ret_timing, struct error *error)
 {
     struct timing *timing = ret_timing;
     memset(timing, 0, sizeof *timing);
     timing->slot = slot;
     timing->slice_B = slice_B;
-    timing->cost_s = cost_s;
+    timing->posting = posting;
     timing->nic[0] = route->nic[0];
     timing->nic[1] = route->nic[1];
     for (size_t i = 0; i < route->leg_count; i++)
@@ -120,6 +120,8 @@ enum status timing_make(const struct route *route, const struct machine *machine
         for (size_t i = 0; i < from->leg_count; i++) {
             struct timed_stage *stage = open_stage(timing, i == 0 ? handoff : NULL);
             add_leg(route, machine, &legs[i], slice_B, timing, stage);
+            if (posting.packed)
+                stage->pcie_latency_ps = stage->wire_latency_ps = stage->hop_ps = 0;
         }
     }
     return STATUS_OK;

@@ -33,9 +33,17 @@ static inline int64_t timed_stage_ps(const struct timed_stage *stage)
            stage->ahead_ps;
 }
 
+/* What differs from transfer to transfer on one route. */
+struct posting {
+    double cost_s; /* added to the handoff of the first stage */
+    bool packed;   /* a part of a message that is on its way: it pays no handoff of its own, and in
+                      serial accounting no latency */
+};
+
 struct timing {
     size_t slot;
-    double slice_B, cost_s;
+    double slice_B;
+    struct posting posting;
     size_t stage_count, use_count;
     uint16_t nic[2]; /* as in the route */
     struct timed_stage stages[ROUTE_MAX_LEGS];
@@ -45,10 +53,10 @@ struct timing {
 /* What bytes keep a use busy for. */
 int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes);
 
-/* Serial accounting makes each leg a stage of its own. `cost_s` is added to the handoff of the
- * first stage. STATUS_INPUT when a duration is beyond what picoseconds can hold. */
+/* Serial accounting makes each leg a stage of its own. STATUS_INPUT when a duration is beyond what
+ * picoseconds can hold. */
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
-                        double slice_B, double cost_s, enum accounting accounting,
+                        double slice_B, struct posting posting, enum accounting accounting,
                         struct timing *ret_timing, struct error *error);
 
 #endif

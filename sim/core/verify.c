@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/core/contribution.h"
+#include "sim/core/deadlock.h"
 
 #define NEVER UINT64_MAX
 
@@ -31,6 +32,7 @@ struct verifier {
     struct cell *cells; /* ranks rows of `width`, then one for the switch of each group */
     struct parcel *parcels;
     size_t parcel_count, parcel_capacity;
+    uint32_t *sent_to; /* by rank and lane: by its last send; UINT32_MAX: none yet */
 };
 
 static enum status no_memory(struct error *error)
@@ -204,6 +206,27 @@ static bool check_end(struct verifier *v)
     return true;
 }
 
+/* What is packed goes with what the lane has sent just before. */
+static void check_packed(struct verifier *v, const struct plan_cursor *cursor,
+                         const struct transfer *transfer)
+{
+    uint32_t *last = &v->sent_to[(size_t)transfer->from * v->plan->lanes + transfer->op->lane];
+    bool packed = rule_eval(&transfer->op->packed, transfer->from, cursor->loops) != 0;
+    if (packed && *last != transfer->to && v->verdict->correct) {
+        v->verdict->correct = false;
+        v->verdict->step = cursor->step;
+        v->verdict->rank = transfer->from;
+        v->verdict->chunk = transfer->chunk % v->plan->chunks;
+        v->verdict->line = transfer->op->line;
+        snprintf(
+            v->verdict->sentence, sizeof v->verdict->sentence,
+            "In step %llu rank %u packs what it sends to rank %u, but its last message in lane "
+            "%u did not go there.",
+            (unsigned long long)cursor->step + 1, transfer->from, transfer->to, transfer->op->lane);
+    }
+    *last = transfer->to;
+}
+
 /* ---- one step ------------------------------------------------------------------------------- */
 
 static enum status post(struct verifier *v, const struct transfer *transfer, uint64_t step)
@@ -285,6 +308,8 @@ static enum status run_step(struct verifier *v, const struct plan_cursor *cursor
                 if (found == 0)
                     break;
                 status = found < 0 ? STATUS_INPUT : post(v, &transfer, cursor->step);
+                if (!status && transfer.from != TRANSFER_SWITCH)
+                    check_packed(v, cursor, &transfer);
             }
     }
     for (size_t i = 0; i < v->parcel_count && !status; i++)
@@ -325,9 +350,12 @@ static enum status verifier_init(struct verifier *v, const struct plan *plan,
                          "%s gives every rank the same number of chunks, but %u chunks do not "
                          "divide by %u ranks",
                          collective_name(plan->collective), plan->chunks, plan->ranks);
+    const size_t lanes = (size_t)plan->ranks * plan->lanes;
     v->cells = malloc(cells * sizeof *v->cells);
-    if (!v->cells || !contributions_init(&v->all))
+    v->sent_to = malloc((lanes + 1) * sizeof *v->sent_to);
+    if (!v->cells || !v->sent_to || !contributions_init(&v->all))
         return no_memory(error);
+    memset(v->sent_to, 0xff, lanes * sizeof *v->sent_to);
     for (uint64_t i = 0; i < cells; i++)
         v->cells[i] = (struct cell){.set = CONTRIBUTION_NONE, .step = NEVER};
     for (uint32_t rank = 0; rank < plan->ranks; rank++)
@@ -340,22 +368,67 @@ static enum status verifier_init(struct verifier *v, const struct plan *plan,
     return STATUS_OK;
 }
 
-enum status verify_plan(const struct plan *plan, struct verdict *ret_verdict, struct error *error)
+static enum status check_deadlock(const struct plan *plan, struct verdict *verdict,
+                                  struct error *error)
+{
+    struct deadlock deadlock;
+    enum status status = deadlock_find(plan, &deadlock, error);
+    if (status || !deadlock.found)
+        return status;
+    *verdict =
+        (struct verdict){.step = deadlock.step, .rank = deadlock.rank, .line = deadlock.line};
+    memcpy(verdict->sentence, deadlock.sentence, sizeof deadlock.sentence);
+    return STATUS_OK;
+}
+
+static enum status check_buffer(const struct plan *plan, struct verdict *verdict,
+                                struct error *error)
+{
+    enum status status = buffer_need(plan, &verdict->buffer, error);
+    const struct buffer_need *need = &verdict->buffer;
+    uint64_t limit = buffer_limit(plan);
+    if (status || need->chunks <= limit)
+        return status;
+    verdict->correct = false;
+    verdict->unbounded = true;
+    verdict->step = need->step;
+    verdict->rank = need->rank;
+    snprintf(verdict->sentence, sizeof verdict->sentence,
+             "The sums are right, but if rank %u falls behind before step %llu, others can send it "
+             "%llu chunks that it cannot use yet: %.3g messages of buffer, and %.3g count as "
+             "bounded (1 + log2 of the ranks).",
+             need->rank, (unsigned long long)need->step + 1, (unsigned long long)need->chunks,
+             (double)need->chunks / plan->chunks, (double)limit / plan->chunks);
+    return STATUS_OK;
+}
+
+static enum status check_sums(const struct plan *plan, struct verdict *verdict, struct error *error)
 {
     struct verifier v;
-    struct verdict verdict = {.correct = true};
     struct plan_cursor cursor;
-    enum status status = verifier_init(&v, plan, &verdict, error);
-    for (plan_first(plan, &cursor); !status && verdict.correct && !cursor.done;
+    enum status status = verifier_init(&v, plan, verdict, error);
+    for (plan_first(plan, &cursor); !status && verdict->correct && !cursor.done;
          plan_next(plan, &cursor))
         status = run_step(&v, &cursor);
-    if (!status && verdict.correct && check_end(&v))
-        snprintf(verdict.sentence, sizeof verdict.sentence,
+    if (!status && verdict->correct && check_end(&v))
+        snprintf(verdict->sentence, sizeof verdict->sentence,
                  "Every rank ends with what %s promises, each contribution exactly once.",
                  collective_name(plan->collective));
     free(v.cells);
+    free(v.sent_to);
     free(v.parcels);
     contributions_free(&v.all);
+    return status;
+}
+
+enum status verify_plan(const struct plan *plan, struct verdict *ret_verdict, struct error *error)
+{
+    struct verdict verdict = {.correct = true};
+    enum status status = check_deadlock(plan, &verdict, error);
+    if (!status && verdict.correct)
+        status = check_sums(plan, &verdict, error);
+    if (!status && verdict.correct)
+        status = check_buffer(plan, &verdict, error);
     if (!status)
         *ret_verdict = verdict;
     return status;

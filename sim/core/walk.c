@@ -27,11 +27,12 @@ static void share_flags(const struct walk *walk, const struct route *route, stru
 
 /* The timing of a route for a slice size; made on first use. Few sizes occur in one run. */
 static const struct timing *timing_get(struct walk *walk, size_t slot, double slice_B,
-                                       double cost_s)
+                                       struct posting posting)
 {
     for (size_t i = walk->timing_count; i-- > 0;)
         if (walk->timings[i]->slot == slot && equal(walk->timings[i]->slice_B, slice_B) &&
-            equal(walk->timings[i]->cost_s, cost_s))
+            equal(walk->timings[i]->posting.cost_s, posting.cost_s) &&
+            walk->timings[i]->posting.packed == posting.packed)
             return walk->timings[i];
     const struct route *route = routes_get(walk->job->routes, slot, walk->error);
     if (!route)
@@ -46,7 +47,7 @@ static const struct timing *timing_get(struct walk *walk, size_t slot, double sl
         error_set(walk->error, STATUS_NOMEM, "out of memory");
         return NULL;
     }
-    if (timing_make(route, walk->machine, slot, slice_B, cost_s, walk->job->accounting, timing,
+    if (timing_make(route, walk->machine, slot, slice_B, posting, walk->job->accounting, timing,
                     walk->error)) {
         free(timing);
         return NULL;
@@ -138,6 +139,18 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
     const struct plan_op *op = lane->transfer.op;
     lane->order = order_of(walk, lane);
     lane->arrives = lane->transfer;
+    bool packed = rule_eval(&op->packed, lane->member, lane->cursor.loops) != 0;
+    if (packed && (!lane->sent || lane->sent_to != lane->transfer.to)) {
+        error_set(
+            walk->error, STATUS_INPUT,
+            "step %llu: what rank %u sends to rank %u is packed, but the lane has sent nothing "
+            "to that rank just before",
+            (unsigned long long)lane->cursor.step + 1, lane->member, lane->transfer.to);
+        walk->error->line = op->line;
+        return STATUS_INPUT;
+    }
+    lane->sent = true;
+    lane->sent_to = lane->transfer.to;
     if (walk->fold.kind && fold_twin(&walk->fold, walk->plan, &lane->cursor, &lane->transfer,
                                      &lane->arrives, walk->error) <= 0)
         return walk->error->status;
@@ -146,9 +159,11 @@ static enum status lane_prepare(struct walk *walk, struct lane *lane)
     lane->box = lane->rank == walk->ranks ? walk->ranks + lane->transfer.group : lane->rank;
     lane->slice = 0;
     lane->slices = (uint32_t)slices;
-    lane->timing = timing_get(walk, slot, bytes / slices, 0);
+    struct posting posting = {.packed = packed};
+    lane->timing = timing_get(walk, slot, bytes / slices, posting);
+    posting.cost_s = op->cost_s;
     lane->first_timing =
-        op->cost_s > 0 ? timing_get(walk, slot, bytes / slices, op->cost_s) : lane->timing;
+        op->cost_s > 0 ? timing_get(walk, slot, bytes / slices, posting) : lane->timing;
     if (!lane->timing || !lane->first_timing) {
         if (op->mechanism && !walk->error->line)
             walk->error->line = op->line;

@@ -30,6 +30,8 @@ struct lane {
     struct transfer transfer; /* being issued, if loaded */
     struct transfer arrives;  /* what its receiver sees: the same, or its twin when folded */
     uint32_t slice, slices;
+    bool sent;                                  /* anything so far */
+    uint32_t sent_to;                           /* by the last transfer */
     uint32_t on_the_way, window;                /* slices: now, and at most */
     uint32_t issued;                            /* slices so far */
     uint32_t box;                               /* inbox of what it may send on */

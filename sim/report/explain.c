@@ -129,7 +129,8 @@ static enum status longest_transfer(const struct explain_cell *cell,
                 transfer.op->cost_s <= span.transfer.op->cost_s)
                 continue;
             const struct route *route = routes_get(cell->routes, slot, error);
-            if (!route || timing_make(route, cell->machine, slot, bytes, transfer.op->cost_s,
+            if (!route || timing_make(route, cell->machine, slot, bytes,
+                                      (struct posting){.cost_s = transfer.op->cost_s},
                                       ACCOUNTING_SERIAL, &timing, error))
                 return STATUS_INPUT;
             if (serial_ps(&timing) <= span.each_ps)
@@ -220,8 +221,9 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
     double slices = protocol_slices(&cut, span->bytes);
     struct timing timing;
     int64_t sum = 0, most = 0;
-    enum status status = timing_make(cell->routes->slot[span->slot], cell->machine, span->slot,
-                                     span->bytes / slices, 0, ACCOUNTING_PIPELINED, &timing, error);
+    enum status status =
+        timing_make(cell->routes->slot[span->slot], cell->machine, span->slot, span->bytes / slices,
+                    (struct posting){0}, ACCOUNTING_PIPELINED, &timing, error);
     if (status)
         return status;
     write_slots(text, cell, cell->routes->slot[span->slot]);

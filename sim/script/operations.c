@@ -117,6 +117,17 @@ static lua_Integer field_integer(lua_State *L, const char *name, lua_Integer low
     return value;
 }
 
+/* true, false, or an expression. */
+static void field_packed(lua_State *L, struct rule *ret_rule)
+{
+    int type = lua_getfield(L, 2, "packed");
+    if (type == LUA_TNIL || type == LUA_TBOOLEAN)
+        *ret_rule = rule_constant(lua_toboolean(L, -1));
+    else
+        expression_to_rule(L, -1, "packed", ret_rule);
+    lua_pop(L, 1);
+}
+
 /* Which buffer: "message" (the default) or "result". True for the result. */
 static bool field_buffer(lua_State *L, const char *name)
 {
@@ -207,7 +218,8 @@ static void check_keys(lua_State *L, const char *function, const char *const *kn
 static bool same_kind(const struct plan_op *a, const struct plan_op *b)
 {
     return a->edge_count > 0 && a->kind == b->kind && a->reduce == b->reduce &&
-           a->lane == b->lane && a->mechanism == b->mechanism && a->cost_s >= b->cost_s &&
+           a->lane == b->lane && a->mechanism == b->mechanism &&
+           a->packed.constant == b->packed.constant && a->cost_s >= b->cost_s &&
            a->cost_s <= b->cost_s && a->from_result == b->from_result &&
            a->to_result == b->to_result && a->count.form == RULE_CONSTANT &&
            b->count.form == RULE_CONSTANT && a->count.constant == b->count.constant;
@@ -225,7 +237,7 @@ static void add_edge(lua_State *L, struct builder *b, struct plan_op *op)
     edge.chunk = (uint32_t)field_integer(L, "chunk", 0, plan->chunks - 1, 0);
     edge.into = (uint32_t)field_integer(L, "into", 0, plan->chunks - 1, edge.chunk);
     op->has_into = true;
-    if (op->count.form != RULE_CONSTANT || op->conditional)
+    if (op->count.form != RULE_CONSTANT || op->packed.form != RULE_CONSTANT || op->conditional)
         luaL_error(L, "a send with a given `from` takes plain numbers and no `where`");
     if (plan->edge_count >= SCRIPT_MAX_EDGES)
         luaL_error(L, "the plan has more than %d hand-written sends", (int)SCRIPT_MAX_EDGES);
@@ -263,9 +275,9 @@ static void add_operation(lua_State *L, struct plan_op *op, bool given_from)
 
 static int p_send(lua_State *L)
 {
-    static const char *const known[] = {"to",    "chunk",     "count", "reduce", "from",
-                                        "where", "lane",      "into",  "read",   "write",
-                                        "cost",  "mechanism", NULL};
+    static const char *const known[] = {"to",    "chunk",  "count",     "reduce", "from",
+                                        "where", "lane",   "into",      "read",   "write",
+                                        "cost",  "packed", "mechanism", NULL};
     struct plan_op op = {.kind = PLAN_SEND};
     check_keys(L, "p:send", known);
     if (lua_getfield(L, 2, "to") == LUA_TNIL)
@@ -276,6 +288,7 @@ static int p_send(lua_State *L)
         return luaL_error(L, "reduce is true or false");
     op.reduce = lua_toboolean(L, -1) != 0;
     lua_settop(L, 2);
+    field_packed(L, &op.packed);
     op.from_result = field_buffer(L, "read");
     op.to_result = field_buffer(L, "write");
     if (!given_from) {

@@ -10,6 +10,9 @@
  * lowest set bit; in the binary tree, which is NCCL's, v with that bit moved up by one, or without
  * it where that leads out of range. The double tree's second tree is the mirror image of the first,
  * or shifted by one if n is odd.
+ *
+ * fill_slots: as many blocks, of S/n, travel together as fit into a slot; a power of two, at most
+ * half of the ranks, rounded up to one (NCCL's PAT).
  */
 #include "sim/script/prelude.h"
 
@@ -39,9 +42,13 @@ static const char text[] =
     "  end\n"
     "  function t:edges(k)\n"
     "    local list = {}\n"
-    "    for v = 1 << k, n - 1, 2 << k do\n"
-    "      local u = up(v)\n"
-    "      list[#list + 1] = { child = rank(v), parent = rank(u), side = v < u and 0 or 1 }\n"
+    "    for side = 0, 1 do\n"
+    "      for v = 1 << k, n - 1, 2 << k do\n"
+    "        local u = up(v)\n"
+    "        if (v > u) == (side == 1) then\n"
+    "          list[#list + 1] = { child = rank(v), parent = rank(u), side = side }\n"
+    "        end\n"
+    "      end\n"
     "    end\n"
     "    return list\n"
     "  end\n"
@@ -66,6 +73,17 @@ static const char text[] =
     "  if n % 2 == 0 then return { binary_tree(n), binary(n, mirror, mirror) } end\n"
     "  return { binary_tree(n), binary(n, function(v) return (v + 1) % n end,\n"
     "                                  function(r) return (r - 1) % n end) }\n"
+    "end\n"
+    "\n"
+    "function fill_slots(p, slot_B, plan)\n"
+    "  local list, together = {}, 1 << log2_up(max((p.ranks + 1) // 2, 1))\n"
+    "  while together > 0 do\n"
+    "    local most = together\n"
+    "    list[#list + 1] = { plan = function(q) plan(q, most) end }\n"
+    "    together = together // 2\n"
+    "    if together > 0 then list[#list].up_to = p.ranks * slot_B // most .. ' B' end\n"
+    "  end\n"
+    "  return list\n"
     "end\n"
     "\n"
     "local function groups(p, size, stride)\n"

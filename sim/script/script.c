@@ -120,7 +120,17 @@ static int run(lua_State *L)
     if (collective < 0)
         return luaL_error(L, "script:1: unknown collective \"%s\"", lua_tostring(L, -1));
     script->collective = (enum collective)collective;
-    if (lua_getglobal(L, "by_size") == LUA_TTABLE) {
+    int by_size = lua_getglobal(L, "by_size");
+    if (by_size == LUA_TFUNCTION) {
+        struct builder looks = {.job = job}; /* what it is given may be read only */
+        operations_push(L, &looks, extend);
+        lua_call(L, 1, 1);
+        bool built = looks.plan.length > 0 || looks.was_split;
+        plan_free(&looks.plan);
+        if (built || !lua_istable(L, -1))
+            return luaL_error(L, "script:1: by_size(p) returns a list of plans and sends nothing");
+    }
+    if (by_size == LUA_TFUNCTION || by_size == LUA_TTABLE) {
         run_by_size(L, script, extend);
         return 0;
     }

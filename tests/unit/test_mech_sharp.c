@@ -248,7 +248,7 @@ static void sums_hold(void **state)
         core_machine(&spec, &machine);
         set(&machine, PARAM_SHARP_MODE, (double)core_random_below(&random, 3));
         set(&machine, PARAM_SHARP_WHEN_FULL, WAITS);
-        core_lua_file(collnet ? "lua/collnet.lua" : "lua/sharp.lua", spec.nodes * spec.gpus,
+        core_lua_file(collnet ? "lua/collnet_direct.lua" : "lua/sharp.lua", spec.nodes * spec.gpus,
                       spec.gpus, &plan);
         core_run(&machine, &plan, "sharp", ACCOUNTING_PIPELINED, size_B, &ledger);
         int64_t sum = 0;

@@ -231,7 +231,7 @@ static void allreduce_by_switches_of_groups(void **state)
         uint32_t g = gpus[i % 4], n = nodes[i / 4] * g;
         if (n == 1)
             continue;
-        core_lua_file("lua/collnet.lua", n, g, &plan);
+        core_lua_file("lua/collnet_direct.lua", n, g, &plan);
         struct verdict v = judge(&plan);
         assert_true(v.correct);
         /* in the node g (g - 1) twice, and each rank up and down once */

@@ -1,0 +1,5 @@
+collective = "allreduce"
+function plan(p)
+  local row = p:groups(3)
+  p:send { to = row:next() }
+end
