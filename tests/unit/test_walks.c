@@ -34,8 +34,13 @@ static const struct {
     {"broadcast_chain", false},
     {"reduce_chain", false},
     {"sharp", true},
-    {"collnet", true},
+    {"collnet_direct", true},
+    {"collnet_chain", true},
     {"nvls", false},
+    {"nvls_tree", false},
+    {"alltoall_bruck", true},
+    {"alltoall_pxn", true},
+    {"pat_reduce_scatter", true},
 };
 #define SCRIPTS (sizeof scripts / sizeof scripts[0])
 
@@ -64,8 +69,9 @@ static struct sample sample_make(uint64_t seed)
     static const uint32_t nodes[] = {2, 3, 4, 6, 8, 9};
     uint64_t state = seed;
     struct sample sample = {.seed = seed, .script = scripts[seed % SCRIPTS].name};
-    bool in_switch = strcmp(sample.script, "sharp") == 0 || strcmp(sample.script, "collnet") == 0 ||
-                     strcmp(sample.script, "nvls") == 0;
+    bool in_switch = strcmp(sample.script, "sharp") == 0 ||
+                     strncmp(sample.script, "collnet", 7) == 0 ||
+                     strncmp(sample.script, "nvls", 4) == 0;
     sample.mechanism = in_switch ? "sharp" : core_random_below(&state, 2) ? "staged" : "gdr";
     sample.spec = (struct core_spec){.nodes = nodes[core_random_below(&state, 6)],
                                      .gpus = 1 + (uint32_t)core_random_below(&state, 4),
