@@ -5,7 +5,7 @@ collective = "allreduce"
 
 function plan(p)
   local n, r = p.ranks, p.rank
-  local steps = log2(max(2 * n - 1, 1)) -- log2 rounded up
+  local steps = log2_up(n)
   p:loop(steps, function(k)
     local bit = 1 << k
     p:send { to = r - bit, where = eq(r % (2 * bit), bit), reduce = true, lane = 0 }

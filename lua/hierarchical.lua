@@ -5,20 +5,19 @@
 collective = "allreduce"
 
 function plan(p)
-  local n, g, nodes, r = p.ranks, p.gpus_per_node, p.nodes, p.rank
-  local node, place = r // g, r % g
-  local neighbour = node * g + (place + 1) % g
+  local inside, across = p:inside(), p:across()
+  local g, place, nodes, node = inside.size, inside.place, across.size, across.place
   p:split(g * nodes) -- part i: chunks i * nodes and on
   p:loop(g - 1, function(k) -- reduce-scatter inside the node: this GPU gets part `place`
-    p:send { to = neighbour, chunk = (place - 1 - k) % g * nodes, count = nodes, reduce = true }
+    p:send { to = inside:next(), chunk = (place - 1 - k) % g * nodes, count = nodes, reduce = true }
   end)
   p:loop(nodes - 1, function(k) -- ring allreduce of that part between the nodes
-    p:send { to = (r + g) % n, chunk = place * nodes + (node - k) % nodes, reduce = true }
+    p:send { to = across:next(), chunk = place * nodes + (node - k) % nodes, reduce = true }
   end)
   p:loop(nodes - 1, function(k)
-    p:send { to = (r + g) % n, chunk = place * nodes + (node + 1 - k) % nodes }
+    p:send { to = across:next(), chunk = place * nodes + (node + 1 - k) % nodes }
   end)
   p:loop(g - 1, function(k) -- allgather inside the node
-    p:send { to = neighbour, chunk = (place - k) % g * nodes, count = nodes }
+    p:send { to = inside:next(), chunk = (place - k) % g * nodes, count = nodes }
   end)
 end

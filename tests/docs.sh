@@ -2,6 +2,7 @@
 # The documentation shows what the program prints: every ```console block of the READMEs is run and
 # compared. Lines that start with "$ " are commands; a line "..." stands for lines left out.
 # UPDATE=1 writes what is printed now into blocks without "..." (read the diff before committing).
+# A ```lua block that sets `collective` is a whole script: it must be right for 1 to 9 ranks.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 GDSIM=$(realpath "${GDSIM:-out/bin/gdsim}")
@@ -29,13 +30,31 @@ check() { # FILE LINE COMMAND EXPECTED
     rm -f "$actual" "$pattern"
     blocks=$((blocks + 1))
 }
+prove() { # FILE LINE SCRIPT
+    local script
+    script=$(mktemp --suffix=.lua)
+    printf '%s' "$3" >"$script"
+    if ! "$GDSIM" verify "$script" --ranks 1-9 >"$script.out" 2>&1; then
+        echo "$1:$2: the script is not right:"
+        grep -v '^right' "$script.out" | head -5
+        bad=1
+    fi
+    rm -f "$script" "$script.out"
+    blocks=$((blocks + 1))
+}
 for file in README.md */README.md sim/*/README.md; do
     [ -f "$file" ] || continue
-    inside=0 command='' expected='' number=0 at=0
+    inside=0 command='' expected='' number=0 at=0 script=''
     while IFS= read -r line; do
         number=$((number + 1))
         case $inside$line in
         '0```console') inside=1 ;;
+        '0```lua') inside=2 script='' at=$number ;;
+        '2```')
+            case $script in *collective\ =*) prove "$file" $at "$script" ;; esac
+            inside=0
+            ;;
+        2*) script+=$line$'\n' ;;
         '1```')
             [ -z "$command" ] || check "$file" $at "$command" "$expected"
             inside=0 command=''
@@ -72,5 +91,5 @@ if [ "${UPDATE:-}" = 1 ]; then
     done
     exit 0
 fi
-[ $bad = 0 ] && echo "documentation: $blocks commands print what it says"
+[ $bad = 0 ] && echo "documentation: $blocks commands and scripts do what it says"
 exit $bad

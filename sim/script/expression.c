@@ -139,11 +139,19 @@ static int refuse_other(lua_State *L)
     return luaL_error(L, "this cannot be done with a value that stands for any rank or turn");
 }
 
+static int to_text(lua_State *L)
+{
+    lua_pushliteral(L, "any rank or turn");
+    return 1;
+}
+
 static int log2_floor(lua_State *L)
 {
-    lua_Integer value = luaL_checkinteger(L, 1), result = 0;
-    if (value < 1)
-        return luaL_error(L, "log2 needs a number of at least 1");
+    int whole = 0;
+    lua_Integer value = lua_tointegerx(L, 1, &whole), result = 0;
+    if (!whole || value < 1)
+        return luaL_error(L, "a logarithm needs a plain whole number of at least 1, got %s",
+                          luaL_tolstring(L, 1, NULL));
     while (value > 1) {
         value >>= 1;
         result++;
@@ -195,6 +203,8 @@ void expression_open(lua_State *L)
     lua_setfield(L, -2, "__le");
     lua_pushliteral(L, "any rank or turn");
     lua_setfield(L, -2, "__name");
+    lua_pushcfunction(L, to_text);
+    lua_setfield(L, -2, "__tostring");
     lua_pop(L, 1);
     for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++) {
         push_function(L, globals[i].op, globals[i].swap, globals[i].negate);

@@ -28,13 +28,37 @@ static void must(lua_State *L, enum status status, const struct error *error)
         luaL_error(L, "%s", error->message);
 }
 
+/* Not so for p.send { ... } in place of p:send { ... }: p alone has a metatable. */
+static bool called_on_p(lua_State *L)
+{
+    bool found = lua_type(L, 1) == LUA_TTABLE && lua_getmetatable(L, 1);
+    lua_pop(L, found ? 1 : 0);
+    return found;
+}
+
+static void need_colon(lua_State *L, const char *function)
+{
+    if (!called_on_p(L))
+        luaL_error(L, "write p:%s, with a colon", function);
+}
+
+static lua_Integer plain_number(lua_State *L, const char *what)
+{
+    int whole = 0;
+    lua_Integer value = lua_tointegerx(L, 2, &whole);
+    if (!whole || lua_type(L, 2) != LUA_TNUMBER)
+        luaL_error(L, "%s must be a whole number, the same for all ranks, got %s", what,
+                   luaL_tolstring(L, 2, NULL));
+    return value;
+}
+
 /* ---- p:split, p:loop, p:step ---------------------------------------------------------------- */
 
 static int p_split(lua_State *L)
 {
     struct builder *b = builder_of(L);
-    luaL_checktype(L, 2, LUA_TNUMBER);
-    lua_Integer chunks = luaL_checkinteger(L, 2);
+    need_colon(L, "split(chunks)");
+    lua_Integer chunks = plain_number(L, "p:split: the number of chunks");
     if (b->was_split || b->plan.length > 0)
         return luaL_error(L, "p:split is called once, before the first operation");
     if (chunks < 1 || chunks > PLAN_MAX_CHUNKS)
@@ -49,9 +73,10 @@ static int p_loop(lua_State *L)
 {
     struct builder *b = builder_of(L);
     struct error error;
-    luaL_checktype(L, 2, LUA_TNUMBER);
-    lua_Integer count = luaL_checkinteger(L, 2);
-    luaL_checktype(L, 3, LUA_TFUNCTION);
+    need_colon(L, "loop(turns, function(k) ... end)");
+    lua_Integer count = plain_number(L, "p:loop: the number of turns");
+    if (lua_type(L, 3) != LUA_TFUNCTION)
+        return luaL_error(L, "p:loop(turns, function(k) ... end) needs a function");
     if (b->in_step)
         return luaL_error(L, "p:loop cannot stand inside p:step: a loop makes steps");
     if (b->depth == RULE_LOOPS)
@@ -75,7 +100,9 @@ static int p_step(lua_State *L)
 {
     struct builder *b = builder_of(L);
     struct error error;
-    luaL_checktype(L, 2, LUA_TFUNCTION);
+    need_colon(L, "step(function() ... end)");
+    if (lua_type(L, 2) != LUA_TFUNCTION)
+        return luaL_error(L, "p:step(function() ... end) needs a function");
     if (b->in_step)
         return luaL_error(L, "p:step cannot stand inside p:step");
     must(L, plan_begin_step(&b->plan, &error), &error);
@@ -193,7 +220,10 @@ static uint8_t field_mechanism(lua_State *L, bool by_switch)
 /* Refuse every key that is not in the list; `known` ends with NULL. */
 static void check_keys(lua_State *L, const char *function, const char *const *known)
 {
-    luaL_checktype(L, 2, LUA_TTABLE);
+    if (!called_on_p(L))
+        luaL_error(L, "write %s { ... }, with a colon", function);
+    if (lua_type(L, 2) != LUA_TTABLE)
+        luaL_error(L, "%s takes its keys in braces, %s { ... }", function, function);
     lua_pushnil(L);
     while (lua_next(L, 2) != 0) {
         lua_pop(L, 1);

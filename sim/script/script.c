@@ -118,7 +118,10 @@ static int run(lua_State *L)
                              "collective = \"allreduce\" (or another collective)");
     int collective = collective_find(lua_tostring(L, -1));
     if (collective < 0)
-        return luaL_error(L, "script:1: unknown collective \"%s\"", lua_tostring(L, -1));
+        return luaL_error(L,
+                          "script:1: unknown collective \"%s\"; one of allreduce, allgather, "
+                          "reduce_scatter, broadcast, reduce, alltoall, sendrecv",
+                          lua_tostring(L, -1));
     script->collective = (enum collective)collective;
     int by_size = lua_getglobal(L, "by_size");
     if (by_size == LUA_TFUNCTION) {

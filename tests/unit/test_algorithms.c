@@ -210,6 +210,15 @@ static uint64_t log_up(uint64_t n)
     return log_down(2 * n - 1);
 }
 
+/* Round a row of w and a column of n/w, twice; w is the largest divisor up to the root. */
+static uint64_t round_a_torus(uint64_t n)
+{
+    uint64_t w = 1;
+    for (uint64_t d = 1; d * d <= n; d++)
+        w = n % d == 0 ? d : w;
+    return 2 * (w - 1) + 2 * (n / w - 1);
+}
+
 static uint64_t once(uint64_t n)
 {
     (void)n;
@@ -298,8 +307,9 @@ static const struct {
     double (*messages)(uint64_t n);
     bool powers_only;
 } costs[] = {
-    {"ring", twice_round, two_parts, false},                 /* 2(n-1) a + 2(n-1)/n S b */
-    {"hierarchical", twice_round, two_parts, false},         /* nodes of one GPU: the ring */
+    {"ring", twice_round, two_parts, false},         /* 2(n-1) a + 2(n-1)/n S b */
+    {"hierarchical", twice_round, two_parts, false}, /* nodes of one GPU: the ring */
+    {"torus", round_a_torus, two_parts, false},
     {"recursive_doubling", doubling, doubling_whole, false}, /* lg n (a + S b), + 2 (a + S b) */
     {"halving_doubling", halving, halving_parts, false}, /* 2 lg n a + 2(n-1)/n S b, + the same */
     {"binomial", up_and_down, up_and_down_whole, true},  /* 2 lg n (a + S b) */
@@ -349,6 +359,51 @@ static void costs_as_the_formulas_say(void **state)
             bad += time != expected;
         }
     assert_int_equal(bad, 0);
+}
+
+/* Hardly any bytes: posts alone. Trees over 2^k ranks: k levels up; down, the root has one child,
+ * but on each of the k-1 levels below, the second child is posted after the first: k + 1 + 2(k-1).
+ * Two rings have two posts in each of the 2(n-1) steps. */
+static void posts_one_after_the_other(void **state)
+{
+    (void)state;
+    for (uint32_t k = 1; k <= 6; k++) {
+        static const char *const scripts[] = {"double_tree", "nvls_tree", "rings"};
+        const uint32_t n = 1u << k;
+        const int64_t posts[] = {3 * (int64_t)k - 1, 3 * (int64_t)k - 1, 4 * ((int64_t)n - 1)};
+        for (size_t i = 0; i < 3; i++) {
+            struct core_spec spec = ideal;
+            struct plan plan;
+            char path[64];
+            spec.nodes = n;
+            snprintf(path, sizeof path, "lua/%s.lua", scripts[i]);
+            core_lua_file(path, n, 1, &plan);
+            int64_t time = core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 1);
+            assert_int_equal(time / ALPHA_PS, posts[i]);
+            plan_free(&plan);
+        }
+    }
+}
+
+/* A small message in packed rounds: as many posts as rounds, log2 n rounded up, where a post for
+ * each block takes n-1. S = 1344 B: (n-1)/n S b is 131.04 ns or so. */
+static void packed_blocks_go_in_one_post(void **state)
+{
+    (void)state;
+    static const uint32_t ranks[] = {2, 3, 4, 7, 8, 16, 64};
+    static const char *const scripts[] = {"lua/pat.lua", "lua/pat_reduce_scatter.lua"};
+    for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++)
+        for (size_t i = 0; i < 2; i++) {
+            struct core_spec spec = ideal;
+            struct plan plan;
+            const uint32_t n = ranks[k];
+            spec.nodes = n;
+            core_lua_file(scripts[i], n, 1, &plan);
+            int64_t time = core_time(&spec, &plan, "gdr", ACCOUNTING_SERIAL, 1344);
+            assert_int_equal(time, (int64_t)log_up(n) * ALPHA_PS +
+                                       (int64_t)(1344 / n * (n - 1)) * BETA_PS);
+            plan_free(&plan);
+        }
 }
 
 /* Two ranks: all that is left of the ring and of Rabenseifner is 2 a + S b = 10 + 134.4 us. */
@@ -511,6 +566,8 @@ int main(void)
         cmocka_unit_test(nvls_efficiency_is_for_the_switch),
         cmocka_unit_test(nvls_ramps_as_measured),
         cmocka_unit_test(costs_as_the_formulas_say),
+        cmocka_unit_test(posts_one_after_the_other),
+        cmocka_unit_test(packed_blocks_go_in_one_post),
         cmocka_unit_test(two_ranks_have_one_way),
         cmocka_unit_test(a_chain_is_a_pipeline),
         cmocka_unit_test(trees_save_latency),

@@ -662,9 +662,10 @@ static void groups_have_a_switch_each(void **state)
 static void pairs_without_a_run(void **state)
 {
     (void)state;
-    static const char *const scripts[] = {
-        "lua/ring.lua",    "lua/rings.lua",       "lua/binomial.lua", "lua/halving_doubling.lua",
-        "lua/collnet_direct.lua", "lua/double_tree.lua", "lua/sharp.lua",    "lua/recursive_doubling.lua"};
+    static const char *const scripts[] = {"lua/ring.lua",           "lua/rings.lua",
+                                          "lua/binomial.lua",       "lua/halving_doubling.lua",
+                                          "lua/collnet_direct.lua", "lua/double_tree.lua",
+                                          "lua/sharp.lua",          "lua/recursive_doubling.lua"};
     struct core_spec spec = {.nodes = 3, .gpus = 2, .pcie_Bps = 25e9, .nic_Bps = 10e9};
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         struct machine machine;

@@ -184,6 +184,23 @@ static void mistakes_are_named(void **state)
             "p2p nvlink ipc does");
     refused(SCRIPT("p:switch_reduce{mechanism = 'gdr'}"),
             "mechanism \"gdr\" moves nothing here; one of sharp nvls does");
+    refused(SCRIPT("p.send{to = 1}"), "write p:send { ... }, with a colon");
+    refused(SCRIPT("p:send(1, 2)"), "p:send takes its keys in braces, p:send { ... }");
+    refused(SCRIPT("p.step(function() end)"), "write p:step(function() ... end), with a colon");
+    refused(SCRIPT("p.loop(3, function() end)"),
+            "write p:loop(turns, function(k) ... end), with a colon");
+    refused(SCRIPT("p.groups(2)"), "write p:groups(size, stride), with a colon");
+    refused(SCRIPT("p:send{to = p:inside().next()}"), "write group:next(d), with a colon");
+    refused(SCRIPT("p:split(p.rank)"), "p:split: the number of chunks must be a whole number, the "
+                                       "same for all ranks, got any rank or turn");
+    refused(SCRIPT("p:loop(2.5, print)"), "p:loop: the number of turns must be a whole number, the "
+                                          "same for all ranks, got 2.5");
+    refused(SCRIPT("p:send{to = log2(p.rank)}"),
+            "a logarithm needs a plain whole number of at least 1, got any rank or turn");
+    refused(SCRIPT("p:groups(2, 3)"),
+            "p:groups(size, stride): size times stride must divide the 4 ranks, got 2 and 3");
+    refused("collective = 'allreduce'\nfunction by_size(p) p:split(2) return {} end",
+            "by_size(p) returns a list of plans and sends nothing");
     refused(SCRIPT("p:recv{}"), "p:recv needs `from`: the rank whose message it waits for");
     refused("collective = 'allreduce' by_size = {}",
             "by_size is a list of 1 to 24 plans, not of 0");
@@ -196,6 +213,92 @@ static void mistakes_are_named(void **state)
             "before");
 }
 
+/* Groups of `size`, `stride` apart: checked against a count by hand, for every rank. */
+static void groups_cut_the_ranks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t size, stride;
+    } cuts[] = {{1, 1}, {12, 1}, {4, 1}, {3, 4}, {2, 3}, {3, 2}, {6, 2}, {1, 12}, {2, 2}};
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        char text[512];
+        struct plan plan;
+        struct plan_cursor cursor;
+        struct error error;
+        snprintf(text, sizeof text,
+                 "collective = 'allreduce' function plan(p) local g = p:groups(%u, %u)\n"
+                 "p:split(12) p:step(function()\n"
+                 "p:send{to = g:next(), chunk = g.place, where = no(eq(g:next(), p.rank))}\n"
+                 "p:send{to = g:prev(), chunk = g.number, where = no(eq(g:prev(), p.rank))}\n"
+                 "p:send{to = g:at(0), where = no(eq(g:at(0), p.rank))} end) end",
+                 cuts[i].size, cuts[i].stride);
+        core_script(text, 12, 1, &plan);
+        plan_first(&plan, &cursor);
+        for (uint32_t r = 0; r < 12; r++) {
+            const uint32_t size = cuts[i].size, stride = cuts[i].stride;
+            const uint32_t place = r / stride % size, base = r - place * stride;
+            const uint32_t to[] = {base + (place + 1) % size * stride,
+                                   base + (place + size - 1) % size * stride, base};
+            const uint32_t number = r / (size * stride) * stride + r % stride;
+            const uint32_t chunk[] = {place, number, 0};
+            for (uint32_t o = 0; o < 3; o++) {
+                struct transfer transfer;
+                int found = plan_transfer(&plan, &plan.ops[o], &cursor, r, 0, &transfer, &error);
+                assert_int_equal(found, to[o] != r);
+                if (found) {
+                    assert_int_equal(transfer.to, to[o]);
+                    assert_int_equal(transfer.chunk, chunk[o]);
+                }
+            }
+        }
+        plan_free(&plan);
+    }
+}
+
+/* Parents, children and edges tell the same story; what NCCL's trees look like for 8 and 5 ranks
+ * is written out. The script checks itself. */
+static void trees_agree_with_themselves(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "collective = 'allreduce'\n"
+        "local function check(t, n)\n"
+        "  local seen, depth = 0, 0\n"
+        "  for k = 0, t.levels - 1 do\n"
+        "    for _, e in ipairs(t:edges(k)) do\n"
+        "      seen = seen + 1\n"
+        "      assert(t:parent(e.child) == e.parent)\n"
+        "      local mine = 0\n"
+        "      for _, c in ipairs(t:children(e.parent)) do if c == e.child then mine = mine + 1 "
+        "end end\n"
+        "      assert(mine == 1)\n"
+        "    end\n"
+        "  end\n"
+        "  assert(seen == n - 1)\n"
+        "end\n"
+        "local function list(t, n)\n"
+        "  local text = ''\n"
+        "  for r = 0, n - 1 do text = text .. ' ' .. tostring(t:parent(r)) end\n"
+        "  return text\n"
+        "end\n"
+        "function plan(p)\n"
+        "  for n = 1, 40 do\n"
+        "    check(binary_tree(n), n)\n"
+        "    for _, t in ipairs(double_tree(n)) do check(t, n) end\n"
+        "    for root = 0, n - 1 do check(binomial_tree(n, root), n) end\n"
+        "  end\n"
+        "  assert(list(binary_tree(8), 8) == ' nil 2 4 2 0 6 4 6')\n"
+        "  assert(list(double_tree(8)[2], 8) == ' 1 3 1 7 5 3 5 nil')\n"
+        "  assert(list(double_tree(5)[2], 5) == ' 1 nil 3 0 3')\n"
+        "  assert(list(binomial_tree(8), 8) == ' nil 0 0 2 0 4 4 6')\n"
+        "  assert(list(binomial_tree(4, 1), 4) == ' 3 nil 1 1')\n"
+        "  p:switch_reduce{} p:switch_multicast{}\n"
+        "end";
+    struct plan plan;
+    core_script(text, 4, 1, &plan);
+    plan_free(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +308,8 @@ int main(void)
         cmocka_unit_test(a_circle_of_receives_never_ends),
         cmocka_unit_test(a_plan_for_each_size),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(groups_cut_the_ranks),
+        cmocka_unit_test(trees_agree_with_themselves),
     };
     return cmocka_run_group_tests_name("hooks", tests, NULL, NULL);
 }
