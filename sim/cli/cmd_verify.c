@@ -112,7 +112,8 @@ static void print_buffer(const struct plan *plan, const struct buffer_need *need
     if (need->chunks == 0)
         printf(" Needs no buffer");
     else
-        printf(" Needs %llu chunks of buffer at rank %u", (unsigned long long)need->chunks, need->rank);
+        printf(" Needs %llu chunks of buffer at rank %u", (unsigned long long)need->chunks,
+               need->rank);
     if (need->ranks < plan->ranks)
         printf(" (%u ranks looked at)", need->ranks);
     printf(".\n");

@@ -18,8 +18,9 @@
 
 #include "sim/core/plan.h"
 
-#define BUFFER_WORK (1u << 21) /* chunks to look at in all: where there are more, only some ranks  \
-                                */
+#define BUFFER_WORK                                                                                \
+    (1u << 21) /* chunks to look at in all: where there are more, only some ranks                  \
+                */
 
 struct buffer_need {
     uint32_t rank;   /* that needs most; the first if several do */

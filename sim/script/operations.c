@@ -48,7 +48,7 @@ static lua_Integer plain_number(lua_State *L, const char *what)
     lua_Integer value = lua_tointegerx(L, 2, &whole);
     if (!whole || lua_type(L, 2) != LUA_TNUMBER)
         luaL_error(L, "%s must be a whole number, the same for all ranks, got %s", what,
-                   luaL_tolstring(L, 2, NULL));
+                   lua_isnoneornil(L, 2) ? "nothing" : luaL_tolstring(L, 2, NULL));
     return value;
 }
 

@@ -300,10 +300,10 @@ static void wrong_types_are_refused(void **state)
     refused("p:send{to = 1, lane = r}", 2, "lane must be a whole number from 0 to 15");
     refused("p:split(1.5)", 2, "got 1.5");
     refused("p:split(r)", 2, "got any rank or turn");
-    refused("p:split()", 2, "got nil");
+    refused("p:split()", 2, "got nothing");
     refused("p:loop(r, function(k) end)", 2, "got any rank or turn");
     refused("p:loop(2)", 2, "needs a function");
-    refused("p:loop(2.5, function(k) end)", 2, "got 1.5");
+    refused("p:loop(2.5, function(k) end)", 2, "got 2.5");
     refused("p:step(3)", 2, "needs a function");
 }
 
