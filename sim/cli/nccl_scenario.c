@@ -21,11 +21,14 @@ static const struct nccl_script {
 } scripts[] = {
     {NCCL_ALLREDUCE, NCCL_TREE, "nccl_tree", NULL},
     {NCCL_ALLREDUCE, NCCL_RING, "rings", NULL},
-    {NCCL_ALLREDUCE, NCCL_COLLNET_DIRECT, "collnet", "sharp"},
+    {NCCL_ALLREDUCE, NCCL_COLLNET_DIRECT, "collnet_direct", "sharp"},
+    {NCCL_ALLREDUCE, NCCL_COLLNET_CHAIN, "collnet_chain", "sharp"},
     {NCCL_ALLREDUCE, NCCL_NVLS, "nvls", "nvls"},
+    {NCCL_ALLREDUCE, NCCL_NVLS_TREE, "nvls_tree", "nvls"},
     {NCCL_ALLGATHER, NCCL_RING, "allgather_ring", NULL},
     {NCCL_ALLGATHER, NCCL_PAT, "pat", NULL},
     {NCCL_REDUCESCATTER, NCCL_RING, "reduce_scatter_ring", NULL},
+    {NCCL_REDUCESCATTER, NCCL_PAT, "pat_reduce_scatter", NULL},
     {NCCL_BROADCAST, NCCL_RING, "broadcast_chain", NULL},
     {NCCL_REDUCE, NCCL_RING, "reduce_chain", NULL},
 };

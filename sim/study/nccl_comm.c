@@ -85,8 +85,11 @@ bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm)
                    {"nccl_tree", NCCL_TREE},
                    {"double_tree", NCCL_TREE},
                    {"pat", NCCL_PAT},
+                   {"pat_reduce_scatter", NCCL_PAT},
                    {"nvls", NCCL_NVLS},
-                   {"collnet", NCCL_COLLNET_DIRECT},
+                   {"nvls_tree", NCCL_NVLS_TREE},
+                   {"collnet_direct", NCCL_COLLNET_DIRECT},
+                   {"collnet_chain", NCCL_COLLNET_CHAIN},
                    {"sharp", NCCL_COLLNET_CHAIN}};
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
         if (strcmp(script, scripts[i].script) == 0) {
