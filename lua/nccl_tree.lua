@@ -3,8 +3,8 @@
 -- head, which sends it to the parent node; the sum goes the same way down. A left child's message
 -- meets the head of the chain, a right child's the GPU behind it (NCCL's balanced tree), so that a
 -- level costs one hop between nodes and only the last node its whole chain.
--- As NCCL's channels, there are as many chains as GPUs in a node, each with another head, so that
--- every NIC carries its share; they take the two trees in turn.
+-- As NCCL's channels, there are as many chains as NICs in a node, and at least two, each with another
+-- head, so that every NIC carries its share; they take the two trees in turn.
 -- A node v is child of v with its lowest set bit moved up by one (to the left of it), or cleared where
 -- that leads out of range (to the right); 0 is the root. The second tree is the first one's mirror
 -- image, or shifted by one if the nodes are odd in number: leaves of one are inner nodes of the other.
@@ -13,8 +13,15 @@ collective = "allreduce"
 function plan(p)
   local g, nodes = p.gpus_per_node, p.nodes
   local levels = log2(max(2 * nodes - 1, 1)) -- log2 rounded up
-  local chains = max(min(g, 8) // 2 * 2, 2)
-  if g > 8 then chains = 6 end -- more do not find lanes
+  local chains = max(min(p.nics, g, 8) // 2 * 2, 2)
+  if g > 8 then chains = min(chains, 6) end -- more do not find lanes
+  -- Chains begin near NICs: the first of a NIC at its first GPU and upwards, the second at the next
+  -- GPU and downwards.
+  local nics = max(min(p.nics, chains), 1)
+  local function gpu(c, place)
+    local first, second = c % nics * g // nics, c // nics % 2
+    return (first + second + (1 - 2 * second) * place) % g
+  end
   p:split(chains)
 
   local function parent(v)
@@ -28,7 +35,7 @@ function plan(p)
     local node = v
     if c % 2 == 1 and nodes % 2 == 0 then node = nodes - 1 - v end
     if c % 2 == 1 and nodes % 2 == 1 then node = (v + 1) % nodes end
-    return node * g + (c * g // chains + place) % g
+    return node * g + gpu(c, place)
   end
   -- Where v's message meets its parent's chain.
   local function meets(v)

@@ -51,7 +51,7 @@ int cli_write(const struct options *options, const struct text *text);
 
 /* The plan of a script for so many ranks; messages of print() go to stderr. */
 enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t rails,
-                     uint32_t root, struct plan *ret_plan, struct error *error);
+                     uint32_t nics, uint32_t root, struct plan *ret_plan, struct error *error);
 
 /* A page of the field guide; see guide.c. Prints what is wrong with it and returns the exit code.
  * *ret_hangs: the page is written, but the transfer that it shows never ends. */

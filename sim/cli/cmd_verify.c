@@ -157,7 +157,7 @@ static int verify_one(const char *path, const struct verify_options *options, ui
 {
     struct plan plan;
     struct error error;
-    if (cli_plan(path, ranks, (uint32_t)options->gpus, (uint32_t)options->rails,
+    if (cli_plan(path, ranks, (uint32_t)options->gpus, (uint32_t)options->rails, 0,
                  (uint32_t)options->root, &plan, &error))
         return cli_fail(&error);
     int code = judge(&plan, path, true);
@@ -183,7 +183,7 @@ static uint32_t verify_case(struct tally *tally, uint32_t ranks, uint32_t gpus, 
 {
     struct plan plan;
     struct error error;
-    enum status status = cli_plan(tally->path, ranks, gpus, tally->rails, root, &plan, &error);
+    enum status status = cli_plan(tally->path, ranks, gpus, tally->rails, 0, root, &plan, &error);
     if (status == STATUS_INPUT) { /* counted: a script may serve powers of two only */
         if (tally->refused++ == 0)
             snprintf(tally->reason, sizeof tally->reason, "%s", error.message);

@@ -162,8 +162,9 @@ static enum status script_of(const struct scenario *scenario, const struct machi
                               : error_set(error, STATUS_FAILED, "cannot find the algorithms");
     if (status)
         return status;
-    status = cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.port_count,
-                      machine_rails(machine), scenario->root_rank, &plan, error);
+    status =
+        cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.port_count,
+                 machine_rails(machine), machine_nics(machine), scenario->root_rank, &plan, error);
     if (!status && plan.collective != scenario->collective) {
         status = error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,
                            collective_name(plan.collective), collective_name(scenario->collective));

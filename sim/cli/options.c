@@ -240,7 +240,7 @@ static void print_line(void *owner, const char *line)
 }
 
 enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, uint32_t rails,
-                     uint32_t root, struct plan *ret_plan, struct error *error)
+                     uint32_t nics, uint32_t root, struct plan *ret_plan, struct error *error)
 {
     char *text, owner[256];
     size_t length;
@@ -254,6 +254,7 @@ enum status cli_plan(const char *path, uint32_t ranks, uint32_t gpus_per_node, u
                              .ranks = ranks,
                              .gpus_per_node = gpus_per_node,
                              .rails = rails,
+                             .nics = nics,
                              .root = root,
                              .print = print_line,
                              .owner = owner};

@@ -38,6 +38,7 @@ bool machine_uplinks(const struct machine *machine, const uint32_t node[2], cons
     uint32_t uplinks = (uint32_t)param_get(&machine->fabric, PARAM_FABRIC_UPLINKS);
     uint32_t nics = nic_count(machine);
     int routing = (int)param_get(&machine->fabric, PARAM_FABRIC_ROUTING);
+    uint64_t seed = (uint64_t)param_get(&machine->fabric, PARAM_FABRIC_HASH_SEED);
     bool rail = machine_fabric(machine) == FABRIC_RAIL;
     const uint32_t leaf[2] = {rail ? nic[0] : node[0] / group, rail ? nic[1] : node[1] / group};
     if (leaf[0] == leaf[1])
@@ -46,7 +47,7 @@ bool machine_uplinks(const struct machine *machine, const uint32_t node[2], cons
         /* The port of the leaf that the flow uses: in best routing each has its own uplink. */
         uint32_t port = rail ? node[i] : node[i] % group * nics + nic[i];
         uint64_t flow = ((uint64_t)(node[0] * nics + nic[0]) << 32 | (node[1] * nics + nic[1])) +
-                        (uint64_t)lane * 0x9E3779B97F4A7C15u;
+                        (uint64_t)lane * 0x9E3779B97F4A7C15u + seed * 0xD1B54A32D192ED03u;
         uint32_t which = routing == BEST     ? port % uplinks
                          : routing == HASHED ? (uint32_t)(mix(flow + (uint64_t)i) % uplinks)
                                              : 0;

@@ -527,6 +527,21 @@ uint32_t machine_rails(const struct machine *machine)
     return (uint32_t)most;
 }
 
+uint32_t machine_nics(const struct machine *machine)
+{
+    bool used[MACHINE_MAX_DEVICES] = {false};
+    uint32_t count = 0, rails = machine_rails(machine);
+    for (size_t g = 0; g < machine->node.gpu_count; g++)
+        for (uint32_t rail = 0; rail < rails; rail++) {
+            int nic = machine_nearest(machine, machine->node.gpus[g], DEVICE_NIC, rail);
+            if (nic < 0 || used[nic])
+                continue;
+            used[nic] = true;
+            count++;
+        }
+    return count;
+}
+
 enum status machine_copy(const struct machine *from, struct machine *ret_copy, struct error *error)
 {
     struct machine copy = *from;

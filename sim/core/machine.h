@@ -187,6 +187,9 @@ int machine_nearest(const struct machine *machine, size_t from, enum device_kind
 /* The most NICs that one GPU has for itself: how many rails its lanes are dealt to. */
 uint32_t machine_rails(const struct machine *machine);
 
+/* The NICs of a node that its GPUs use. */
+uint32_t machine_nics(const struct machine *machine);
+
 const char *link_kind_name(enum link_kind kind);
 enum param_kind link_param_kind(enum link_kind kind);
 

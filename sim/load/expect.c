@@ -14,8 +14,9 @@
 static const char *const metric_names[EXPECT_METRIC_COUNT] = {"busbw", "algbw", "wire", "time"};
 
 static const char *const keys[] = {
-    "name", "set",       "mechanism", "algorithm", "accounting", "size",  "busbw", "algbw", "wire",
-    "time", "tolerance", "at_least",  "at_most",   "limit",      "ratio", "low",   "high",  "note",
+    "name",  "set",  "mechanism", "algorithm", "accounting", "size",    "busbw",
+    "algbw", "wire", "time",      "tolerance", "at_least",   "at_most", "limit",
+    "ratio", "low",  "high",      "note",      "metric",     "seeds",
 };
 
 const char *expect_metric_name(enum expect_metric metric)
@@ -122,6 +123,19 @@ static void read_measurement(const struct object_reader *reader, struct yaml_nod
         item->measured =
             number_of(reader, node, metric_names[m], m == EXPECT_TIME ? DIM_TIME : DIM_RATE);
     }
+    const struct yaml_entry *metric = yaml_map_entry(node, "metric");
+    const char *name = text_of(reader, node, "metric");
+    bool known = false;
+    for (int m = 0; name && m < EXPECT_METRIC_COUNT; m++)
+        if (strcmp(name, metric_names[m]) == 0) {
+            item->metric = (enum expect_metric)m;
+            known = true;
+        }
+    if (name && (given || !known))
+        diag_add(reader->diag, metric->value->mark, NULL,
+                 given ? "%s is measured, so the metric is known"
+                       : "metric is busbw, algbw, wire or time, not \"%s\"",
+                 given ? given : name);
     const struct yaml_entry *tolerance = yaml_map_entry(node, "tolerance");
     if (tolerance && !given && !yaml_map_entry(node, "ratio"))
         diag_add(reader->diag, tolerance->key_mark,
@@ -201,6 +215,10 @@ static void read_one(const struct object_reader *reader, struct scenario *scenar
     item->size = text_of(reader, node, "size");
     item->note = text_of(reader, node, "note");
     read_measurement(reader, node, item);
+    struct yaml_node *seeds = yaml_map_get(node, "seeds");
+    double count;
+    if (seeds && object_integer(reader, seeds, "seeds", 2, EXPECT_MAX_SEEDS, &count))
+        item->seeds = (uint32_t)count;
     enum dimension dimension = item->metric == EXPECT_TIME ? DIM_TIME : DIM_RATE;
     item->tolerance = number_of(reader, node, "tolerance", DIM_FRACTION);
     bool ratio = yaml_map_entry(node, "ratio");

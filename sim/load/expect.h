@@ -7,7 +7,8 @@
  *       size: 1 GiB
  *       busbw: 93 GB/s                  # or algbw, wire, time
  *       tolerance: 6 %                  # or at_least / at_most
- *       limit: [nic0 wire]              # any of these in the name of what limits
+ *       seeds: 16                       # of hashed routing: the median, and the measured one
+ * within limit: [nic0 wire]              # any of these in the name of what limits
  *     - name: on over off
  *       ratio: [on, off]
  *       low: 1.8
@@ -22,6 +23,7 @@
 
 #define EXPECT_MAX_SET    16
 #define EXPECT_MAX_LIMITS 8
+#define EXPECT_MAX_SEEDS  256
 
 enum expect_metric { EXPECT_BUSBW, EXPECT_ALGBW, EXPECT_WIRE, EXPECT_TIME, EXPECT_METRIC_COUNT };
 
@@ -34,6 +36,7 @@ struct expectation {
     const char *mechanism, *algorithm, *accounting; /* NULL: the scenario's */
     const char *size;                               /* NULL: the scenario's last */
     enum expect_metric metric;
+    uint32_t seeds;           /* of fabric.hash_seed: 0, 1 ... ; 0: one run with what is set */
     double measured;          /* NAN: none */
     double tolerance;         /* NAN: none */
     double at_least, at_most; /* NAN: none */

@@ -373,7 +373,7 @@ static int p_unknown(lua_State *L)
 {
     return luaL_error(
         L,
-        "p has no \"%s\"; it has ranks, rank, nodes, gpus_per_node, rails, root and the "
+        "p has no \"%s\"; it has ranks, rank, nodes, gpus_per_node, rails, nics, root and the "
         "functions split, send, recv, step, loop, switch_reduce, switch_multicast, groups, "
         "inside, across",
         luaL_tolstring(L, 2, NULL));
@@ -395,6 +395,7 @@ void operations_push(lua_State *L, struct builder *b, int extend)
         {"switch_reduce", p_switch_reduce},
         {"switch_multicast", p_switch_multicast},
     };
+    uint32_t rails = b->job->rails ? b->job->rails : 1;
     const struct {
         const char *name;
         uint32_t value;
@@ -403,7 +404,8 @@ void operations_push(lua_State *L, struct builder *b, int extend)
         {"gpus_per_node", b->job->gpus_per_node},
         {"nodes", b->job->ranks / b->job->gpus_per_node},
         {"root", b->job->root},
-        {"rails", b->job->rails ? b->job->rails : 1},
+        {"rails", rails},
+        {"nics", b->job->nics ? b->job->nics : rails * b->job->gpus_per_node},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {

@@ -21,6 +21,7 @@ struct script_job {
     size_t length;
     uint32_t ranks, gpus_per_node;
     uint32_t rails; /* NICs that one GPU has for itself; 0 counts as 1 */
+    uint32_t nics;  /* that the GPUs of a node use; 0 counts as one for each GPU and rail */
     uint32_t root;
     /* Where `print` goes; NULL: nowhere. */
     void (*print)(void *owner, const char *line);

@@ -123,6 +123,35 @@ static void nvls_gains_from_four_gpus_on(void **state)
     }
 }
 
+/* An allgather by the switch sends S/n and receives S, the owner's block too; the ring sends and
+ * receives (n-1)/n S, and is done before. */
+static void nvls_gains_nothing_for_an_allgather(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 8; n *= 2) {
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        int64_t time[2];
+        nvswitch_machine(n, 100e9, 1, &machine);
+        for (int ring = 0; ring < 2; ring++) {
+            core_lua_file(ring ? "lua/allgather_ring.lua" : "lua/allgather_nvls.lua", n, n, &plan);
+            core_run(&machine, &plan, ring ? "nvlink" : "nvls", ACCOUNTING_PIPELINED, 24e6,
+                     &ledger);
+            double part = 24e6 * (ring ? n - 1 : 1) / n;
+            assert_near(ledger.resources[core_resource(&machine, "gpu0 -> nvs0")].bytes, part,
+                        1e-12);
+            assert_near(ledger.resources[core_resource(&machine, "nvs0 -> gpu0")].bytes,
+                        ring ? part : 24e6, 1e-12);
+            time[ring] = ledger.total_ps;
+            ledger_free(&ledger);
+            plan_free(&plan);
+        }
+        assert_true(time[1] < time[0]);
+        machine_free(&machine);
+    }
+}
+
 /* Transfers from GPU to GPU reach the whole rate whatever NVLS does. */
 static void nvls_efficiency_is_for_the_switch(void **state)
 {
@@ -415,6 +444,37 @@ static void two_ranks_have_one_way(void **state)
     assert_int_equal(time_of("hierarchical", 2), 144400000);
 }
 
+/* On two nodes a tree takes each byte out of a node once and in once, a ring 2(n-1)/n times; on
+ * three nodes one of them is the inner one of each tree. 4 GPUs a node, 1.2 MB. */
+static void a_tree_leaves_a_node_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        uint32_t nodes;
+        double out; /* of S, each node on average */
+    } rows[] = {{"lua/nccl_tree.lua", 2, 1},
+                {"lua/ring.lua", 2, 1.75},
+                {"lua/nccl_tree.lua", 3, 4.0 / 3}, /* 2 edges up and down, over 3 nodes */
+                {"lua/ring.lua", 3, 2 * 11.0 / 12}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct core_spec spec = {
+            .nodes = rows[i].nodes, .gpus = 4, .pcie_Bps = 25e9, .nic_Bps = 10e9};
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_machine(&spec, &machine);
+        core_lua_file(rows[i].script, 4 * spec.nodes, 4, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 1.2e6, &ledger);
+        for (size_t way = 0; way < 2; way++)
+            assert_near(ledger.resources[core_resource(&machine, "nic0 wire tx") + way].bytes,
+                        rows[i].out * spec.nodes * 1.2e6, 1e-9);
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* ---- what flows through ------------------------------------------------------------------------
  */
 
@@ -565,6 +625,8 @@ int main(void)
         cmocka_unit_test(nvls_gains_from_four_gpus_on),
         cmocka_unit_test(nvls_efficiency_is_for_the_switch),
         cmocka_unit_test(nvls_ramps_as_measured),
+        cmocka_unit_test(nvls_gains_nothing_for_an_allgather),
+        cmocka_unit_test(a_tree_leaves_a_node_once),
         cmocka_unit_test(costs_as_the_formulas_say),
         cmocka_unit_test(posts_one_after_the_other),
         cmocka_unit_test(packed_blocks_go_in_one_post),

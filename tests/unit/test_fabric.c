@@ -320,6 +320,66 @@ static void rails(void **state)
     machine_free(&flat);
 }
 
+/* An alltoall sends each rank's block for each GPU of the other nodes over the network: with PXN
+ * all stay on their rail, without it half of them, those for the other GPU, cross the spine. 4
+ * nodes of 2 GPUs: of 8 blocks 6 leave the node, 3 of them across. What PXN takes off the spine
+ * passes the GPU on the right rail first: 3 blocks more inside the node. */
+static void pxn_keeps_to_its_rail(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {"lua/alltoall_lanes.lua", "lua/alltoall_pxn.lua"};
+    static const double across[] = {3, 0}, inside[] = {1, 4};
+    const struct fabric rail = {RAIL, 1, 4, BEST, 0};
+    for (int i = 0; i < 2; i++) {
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        rails_of(&rail, &machine);
+        core_lua_file(scripts[i], 8, 2, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 8e6, &ledger);
+        assert_near(ledger.resources[machine.node.uplinks].bytes, 8 * across[i] * 1e6, 1e-12);
+        for (int g = 0; g < 2; g++) {
+            char name[32];
+            snprintf(name, sizeof name, "sw0 -> nic%d", g);
+            assert_near(ledger.resources[core_resource(&machine, name)].bytes, 4 * 6e6, 1e-12);
+            /* by PCIe to the other GPU, and what the NIC brings */
+            snprintf(name, sizeof name, "sw0 -> gpu%d", g);
+            assert_near(ledger.resources[core_resource(&machine, name)].bytes,
+                        4 * (6 + inside[i]) * 1e6, 1e-12);
+        }
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* Another seed is another draw of uplinks, the same for the same seed; routing that is not hashed
+ * has none. */
+static void a_seed_is_another_draw(void **state)
+{
+    (void)state;
+    static const int kinds[] = {HASHED, BEST};
+    for (int k = 0; k < 2; k++) {
+        const struct fabric fabric = {LEAF_SPINE, 2, 16, kinds[k], 0};
+        struct machine machine;
+        size_t different = 0;
+        nodes_of(4, &fabric, &machine);
+        for (uint32_t lane = 0; lane < 32; lane++) {
+            uint32_t up[3][2];
+            for (int seed = 0; seed < 3; seed++) {
+                core_set(&machine.fabric, PARAM_FABRIC_HASH_SEED, seed % 2);
+                assert_true(machine_uplinks(&machine, (uint32_t[]){0, 3}, (uint32_t[]){0, 0}, lane,
+                                            up[seed]));
+                assert_true(up[seed][0] < 16 && up[seed][1] >= 16);
+            }
+            assert_memory_equal(up[0], up[2], sizeof up[0]);
+            different += up[0][0] != up[1][0];
+        }
+        assert_true(kinds[k] == HASHED ? different > 20 : different == 0);
+        machine_free(&machine);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +392,8 @@ int main(void)
         cmocka_unit_test(hashed_lies_between),
         cmocka_unit_test(uplinks_of_flows),
         cmocka_unit_test(rails),
+        cmocka_unit_test(pxn_keeps_to_its_rail),
+        cmocka_unit_test(a_seed_is_another_draw),
     };
     return cmocka_run_group_tests_name("fabric", tests, NULL, NULL);
 }
