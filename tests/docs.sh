@@ -42,7 +42,7 @@ prove() { # FILE LINE SCRIPT
     rm -f "$script" "$script.out"
     blocks=$((blocks + 1))
 }
-for file in README.md */README.md sim/*/README.md; do
+for file in README.md */README.md sim/*/README.md scenarios/*/README.md; do
     [ -f "$file" ] || continue
     inside=0 command='' expected='' number=0 at=0 script=''
     while IFS= read -r line; do
@@ -68,7 +68,7 @@ for file in README.md */README.md sim/*/README.md; do
     done <"$file"
 done
 if [ "${UPDATE:-}" = 1 ]; then
-    for file in README.md */README.md sim/*/README.md; do
+    for file in README.md */README.md sim/*/README.md scenarios/*/README.md; do
         [ -f "$file" ] || continue
         fresh=$(mktemp)
         inside=0 keep=0

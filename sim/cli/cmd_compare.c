@@ -15,6 +15,7 @@ static const char doc[] =
     "  gdsim compare scenarios/worked-table.yaml -G ring,recursive_doubling,sharp\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,my.lua -M gdr --sizes '8 B,1 MB'\n"
     "  gdsim compare scenarios/two-h200.yaml -G rings,nccl_tree -P ll,ll128,simple -M nvlink\n"
+    "  gdsim compare scenarios/worked-table.yaml --pairs ring/staged,ring/gdr,sharp/sharp\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,rings --format csv -o out/compare.csv\n";
 
 #define MAX_ALGORITHMS 32
@@ -22,13 +23,16 @@ static const char doc[] =
 
 struct compare_options {
     struct options shared;
-    char *algorithms, *mechanisms, *protocols;
+    char *algorithms, *mechanisms, *protocols, *pairs;
 };
+
+enum { OPTION_PAIRS = 256 }; /* no letter */
 
 static const struct argp_option option_table[] = {
     {"algorithms", 'G', "LIST", 0, "names or files, with commas between", 0},
     {"protocols", 'P', "LIST", 0, "of NCCL, with commas between: ll,ll128,simple,auto,none", 0},
     {"mechanisms", 'M', "LIST", 0, "instead of the scenario's, with commas between", 0},
+    {"pairs", OPTION_PAIRS, "LIST", 0, "these pairs ALGORITHM/MECHANISM and no others", 0},
     {0},
 };
 static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
@@ -48,6 +52,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'P':
         options->protocols = arg;
+        return 0;
+    case OPTION_PAIRS:
+        options->pairs = arg;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -85,11 +92,40 @@ static enum status split(char *list, const char *what, const char **names, size_
 struct asked {
     const char *algorithms[MAX_ALGORITHMS];
     size_t algorithm_count;
-    const struct mechanism *mechanisms[SCENARIO_MAX_MECHANISMS];
+    const struct mechanism *mechanisms[MAX_ALGORITHMS];
     size_t mechanism_count;
     double protocols[MAX_ALGORITHMS]; /* values of engine.protocol */
     size_t protocol_count;            /* 0: the scenario's */
+    bool paired; /* each algorithm with the mechanism of the same place only */
 };
+
+static enum status unknown_mechanism(const char *name, struct error *error)
+{
+    error_set(error, STATUS_INPUT, "unknown mechanism \"%s\"", name);
+    return error_hint(error, "gdsim list mechanisms shows them");
+}
+
+/* "ring/gdr,lua/my.lua/gdr": what follows the last slash is the mechanism. */
+static enum status read_pairs(char *list, struct asked *ret, struct error *error)
+{
+    const char *names[MAX_ALGORITHMS];
+    size_t count;
+    enum status status = split(list, "pairs", names, &count, error);
+    ret->paired = true;
+    for (size_t i = 0; i < count && !status; i++) {
+        char *slash = strrchr(list + (names[i] - list), '/');
+        if (!slash)
+            return error_set(error, STATUS_INPUT,
+                             "--pairs takes pairs such as ring/gdr, not \"%s\"", names[i]);
+        *slash = '\0';
+        ret->algorithms[i] = names[i];
+        ret->mechanisms[i] = mechanism_find(slash + 1);
+        if (!ret->mechanisms[i])
+            return unknown_mechanism(slash + 1, error);
+    }
+    ret->algorithm_count = ret->mechanism_count = count;
+    return status;
+}
 
 static enum status read_mechanisms(char *list, struct asked *ret, struct error *error)
 {
@@ -98,10 +134,8 @@ static enum status read_mechanisms(char *list, struct asked *ret, struct error *
     enum status status = split(list, "mechanisms", names, &count, error);
     for (size_t i = 0; i < count && !status; i++) {
         ret->mechanisms[i] = mechanism_find(names[i]);
-        if (!ret->mechanisms[i]) {
-            error_set(error, STATUS_INPUT, "unknown mechanism \"%s\"", names[i]);
-            return error_hint(error, "gdsim list mechanisms shows them");
-        }
+        if (!ret->mechanisms[i])
+            return unknown_mechanism(names[i], error);
     }
     ret->mechanism_count = count;
     return status;
@@ -125,23 +159,25 @@ static enum status read_asked(struct compare_options *options, const struct scen
     if (scenario->transfer_count > 0)
         return error_set(error, STATUS_INPUT,
                          "the scenario has transfers, so there is no algorithm to compare");
-    if (!options->algorithms || options->shared.algorithm) {
+    bool other = options->algorithms || options->mechanisms;
+    if (options->pairs && other)
+        return error_set(error, STATUS_INPUT, "--pairs says all: no --algorithms, no --mechanisms");
+    if ((!options->algorithms && !options->pairs) || options->shared.algorithm) {
         error_set(error, STATUS_INPUT, "which algorithms? --algorithms ring,recursive_doubling");
         return error_hint(error, "gdsim list algorithms shows them");
     }
-    enum status status =
-        split(options->algorithms, "algorithms", ret->algorithms, &ret->algorithm_count, error);
+    enum status status = options->pairs ? read_pairs(options->pairs, ret, error)
+                                        : split(options->algorithms, "algorithms", ret->algorithms,
+                                                &ret->algorithm_count, error);
     for (size_t i = 0; root && i < ret->algorithm_count && !status; i++) {
         char *path;
         status = scenario_script_path(scenario, root, ret->algorithms[i], &path, error);
         if (!status)
             free(path);
     }
-    if (status)
-        return status;
-    if (options->protocols)
+    if (!status && options->protocols)
         status = read_protocols(options->protocols, ret, error);
-    if (status)
+    if (status || ret->paired)
         return status;
     if (options->mechanisms)
         return read_mechanisms(options->mechanisms, ret, error);
@@ -254,6 +290,8 @@ static enum status run_pairs(struct comparing *comparing, const struct scenario 
         return error_set(error, STATUS_INPUT, "more than %d pairs", MAX_PAIRS);
     for (size_t a = 0; a < asked->algorithm_count; a++)
         for (size_t i = 0; i < asked->mechanism_count * protocols; i++) {
+            if (asked->paired && i / protocols != a)
+                continue;
             enum status status = add_pair(
                 comparing, scenario, asked->algorithms[a], asked->mechanisms[i / protocols],
                 asked->protocol_count ? &asked->protocols[i % protocols] : NULL, error);
@@ -298,7 +336,7 @@ int cmd_compare(int argc, char **argv)
 {
     struct compare_options options = {0};
     struct scenario scenario;
-    struct asked asked;
+    struct asked asked = {0};
     struct text text = {0};
     struct error error;
     const struct argp argp = {.options = option_table,

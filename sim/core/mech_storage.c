@@ -5,35 +5,33 @@
  *
  * cuFile falls back to the second without an error: module missing, file system not supported,
  * no room in BAR1. Unaligned requests and drives far from the GPU bounce through a buffer.
- * Writes go the other way round.
+ * Writes go the other way round. Drives of other nodes: mech_storage_remote.c.
  */
-#include "sim/core/mechanism.h"
+#include "sim/core/mech_storage.h"
 
 #include <stdio.h>
 
-static bool split(const struct machine *machine, const struct endpoints *ends, size_t *ret_drive,
-                  size_t *ret_other, bool *ret_reads)
+static bool split(const struct machine *machine, const struct endpoints *ends, struct storage *ret)
 {
-    if (!ends->same_node || ends->src.kind != ENDPOINT_DEVICE || ends->dst.kind != ENDPOINT_DEVICE)
+    if (ends->src.kind != ENDPOINT_DEVICE || ends->dst.kind != ENDPOINT_DEVICE)
         return false;
-    *ret_reads = mechanism_kind(machine, &ends->src) == DEVICE_NVME;
-    *ret_drive = *ret_reads ? ends->src.device : ends->dst.device;
-    *ret_other = *ret_reads ? ends->dst.device : ends->src.device;
-    return machine->node.devices[*ret_drive].kind == DEVICE_NVME &&
-           machine->node.devices[*ret_other].kind != DEVICE_NVME;
+    bool reads = mechanism_kind(machine, &ends->src) == DEVICE_NVME;
+    *ret = (struct storage){.drive = reads ? ends->src.device : ends->dst.device,
+                            .other = reads ? ends->dst.device : ends->src.device,
+                            .reads = reads};
+    return machine->node.devices[ret->drive].kind == DEVICE_NVME &&
+           machine->node.devices[ret->other].kind != DEVICE_NVME;
 }
 
 static enum status refuse(struct error *error)
 {
     return error_set(error, STATUS_INPUT,
-                     "storage moves bytes between a drive and a GPU or memory of its node");
+                     "storage moves bytes between a drive and a GPU or memory");
 }
 
-static enum outcome check(const struct machine *machine, size_t drive, size_t gpu, bool reads,
-                          struct route *route)
+enum outcome storage_check_software(const struct machine *machine, struct route *route)
 {
-    const struct params *state = &machine->state, *params = &machine->node.devices[gpu].params;
-    struct path path;
+    const struct params *state = &machine->state;
     if (!(param_get(state, PARAM_STATE_NVIDIA_FS) > 0)) {
         route_note(route, PRE_NVIDIA_FS, OUTCOME_BREAKS, "the nvidia-fs module is not loaded");
         return OUTCOME_BREAKS;
@@ -42,13 +40,24 @@ static enum outcome check(const struct machine *machine, size_t drive, size_t gp
         route_note(route, PRE_FILESYSTEM, OUTCOME_BREAKS, "the file system does not support GDS");
         return OUTCOME_BREAKS;
     }
-    if (param_get(params, PARAM_GPU_BAR1) - param_get(params, PARAM_GPU_BAR1_USED) <= 0) {
-        route_note(route, PRE_BAR1, OUTCOME_BREAKS, "no BAR1 is left for the drive to write to");
-        return OUTCOME_BREAKS;
-    }
     if (!(param_get(state, PARAM_STATE_GDS_ALIGNED) > 0)) {
         route_note(route, PRE_ALIGNED, OUTCOME_BREAKS,
                    "unaligned requests bounce through a buffer");
+        return OUTCOME_BREAKS;
+    }
+    return OUTCOME_HOLDS;
+}
+
+static enum outcome check(const struct machine *machine, size_t drive, size_t gpu, bool reads,
+                          struct route *route)
+{
+    const struct params *params = &machine->node.devices[gpu].params;
+    struct path path;
+    enum outcome outcome = storage_check_software(machine, route);
+    if (outcome >= OUTCOME_BREAKS)
+        return outcome;
+    if (param_get(params, PARAM_GPU_BAR1) - param_get(params, PARAM_GPU_BAR1_USED) <= 0) {
+        route_note(route, PRE_BAR1, OUTCOME_BREAKS, "no BAR1 is left for the drive to write to");
         return OUTCOME_BREAKS;
     }
     if (machine_path(machine, drive, gpu, LINK_DMA, &path) &&
@@ -87,27 +96,34 @@ static enum status submit(const struct machine *machine, size_t gpu, struct rout
 
 MECHANISM(gds)
 {
-    size_t drive, gpu;
-    bool reads, done;
-    if (!split(machine, ends, &drive, &gpu, &reads))
+    struct storage storage;
+    bool done;
+    if (!split(machine, ends, &storage))
         return refuse(error);
+    size_t drive = storage.drive, gpu = storage.other;
     if (machine->node.devices[gpu].kind != DEVICE_GPU)
         return mechanism_fall_back("gds_compat", machine, ends, route, error);
-    enum status status = mechanism_react(check(machine, drive, gpu, reads, route), "gds_compat",
-                                         machine, ends, route, &done, error);
+    enum outcome outcome = ends->same_node ? check(machine, drive, gpu, storage.reads, route)
+                                           : storage_check_remote(machine, ends, &storage, route);
+    enum status status = mechanism_react(outcome, "gds_compat", machine, ends, route, &done, error);
     if (status || done)
         return status;
     snprintf(route->setup, sizeof route->setup, "file and buffer registered (descriptors)");
+    if (!ends->same_node)
+        return storage_remote(machine, ends, &storage, true, route, error);
     status = submit(machine, gpu, route, error);
-    return status ? status : drive_dma(machine, route, drive, gpu, reads, error);
+    return status ? status : drive_dma(machine, route, drive, gpu, storage.reads, error);
 }
 
 MECHANISM(gds_compat)
 {
-    size_t drive, other;
-    bool reads;
-    if (!split(machine, ends, &drive, &other, &reads))
+    struct storage storage;
+    if (!split(machine, ends, &storage))
         return refuse(error);
+    if (!ends->same_node)
+        return storage_remote(machine, ends, &storage, false, route, error);
+    size_t drive = storage.drive, other = storage.other;
+    bool reads = storage.reads;
     size_t memory = mechanism_memory(machine, other);
     bool gpu = machine->node.devices[other].kind == DEVICE_GPU;
     enum status status = submit(machine, other, route, error);

@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include "sim/core/verify.h"
+#include "sim/load/file.h"
+#include "sim/script/script.h"
 #include "tests/unit/help_core.h"
 
 #define US PS_PER_US
@@ -475,6 +478,40 @@ static void a_tree_leaves_a_node_once(void **state)
     }
 }
 
+/* Scripts that look at the NICs of a node are right for any number of them. */
+static void right_for_any_nics(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"lua/nccl_tree.lua", "lua/collnet_direct.lua"};
+    for (size_t i = 0; i < 2; i++)
+        for (uint32_t nodes = 1; nodes <= 5; nodes++)
+            for (uint32_t gpus = 1; gpus <= 8; gpus++)
+                for (uint32_t nics = 1; nics <= 8; nics++) {
+                    char *text;
+                    size_t length;
+                    struct plan plan;
+                    struct verdict verdict;
+                    struct error error;
+                    assert_ok(file_read(paths[i], 1 << 16, &text, &length, &error), &error);
+                    struct script_job job = {.name = paths[i],
+                                             .text = text,
+                                             .length = length,
+                                             .ranks = nodes * gpus,
+                                             .gpus_per_node = gpus,
+                                             .nics = nics};
+                    assert_ok(script_plan(&job, &plan, &error), &error);
+                    assert_ok(verify_plan(&plan, &verdict, &error), &error);
+                    /* one head for many GPUs may be sent more at once than counts as bounded */
+                    bool right = verdict.correct || verdict.unbounded;
+                    if (!right)
+                        print_error("%u nodes, %u GPUs, %u NICs: %s\n", nodes, gpus, nics,
+                                    verdict.sentence);
+                    assert_true(right);
+                    plan_free(&plan);
+                    free(text);
+                }
+}
+
 /* ---- what flows through ------------------------------------------------------------------------
  */
 
@@ -627,6 +664,7 @@ int main(void)
         cmocka_unit_test(nvls_ramps_as_measured),
         cmocka_unit_test(nvls_gains_nothing_for_an_allgather),
         cmocka_unit_test(a_tree_leaves_a_node_once),
+        cmocka_unit_test(right_for_any_nics),
         cmocka_unit_test(costs_as_the_formulas_say),
         cmocka_unit_test(posts_one_after_the_other),
         cmocka_unit_test(packed_blocks_go_in_one_post),
