@@ -96,7 +96,7 @@ struct asked {
     size_t mechanism_count;
     double protocols[MAX_ALGORITHMS]; /* values of engine.protocol */
     size_t protocol_count;            /* 0: the scenario's */
-    bool paired; /* each algorithm with the mechanism of the same place only */
+    bool paired;                      /* each algorithm with the mechanism of the same place only */
 };
 
 static enum status unknown_mechanism(const char *name, struct error *error)
