@@ -7,7 +7,8 @@
  *   experiment,place,size_B,chunk_B,device,quantity,unit,value,min,p90,...,payload_B   gdprobe
  *
  * gdprobe's rows say what they measure: quantity time in s, or a counter's bytes (unit B, seen from
- * `device`) for payload_B of payload. Its head of `# key: value` lines is not needed here.
+ * `device`) for payload_B of payload; a time without a size is one of software. Its head of
+ * `# key: value` lines and the machine's facts behind `#| ` are not needed here.
  *
  * Columns are known by the names in `columns` below, which carry their unit; others are left out.
  * A row needs a size (or payload) and a time, a rate or a count.
@@ -202,11 +203,13 @@ static void read_row(struct reader *reader)
     words_of(reader, QUANTITY, quantity, sizeof quantity);
     words_of(reader, DEVICE, device, sizeof device);
     words_of(reader, CHUNK, chunk, sizeof chunk);
+    if (unit[0] && isnan(value[VALUE]) && !wrong) /* missing: its note says why */
+        return;
     if (unit[0] && strcmp(quantity, "time") == 0) {
         value[TIME] = value[VALUE];
+        if (isnan(value[SIZE])) /* a launch, an event: no bytes */
+            value[SIZE] = 0;
     } else if (unit[0]) {
-        if (isnan(value[VALUE])) /* missing: its note says why */
-            return;
         value[COUNTED] = value[VALUE];
         value[SIZE] = value[PAYLOAD];
         reader->counters = true;
@@ -264,6 +267,23 @@ static void take_row(int end, void *data)
     reader->field_count = 0;
 }
 
+/* Line by line: of a comment, which may hold any quotes, only its end. False at a wrong quote. */
+static bool parse(struct csv_parser *parser, const struct observe_input *in, struct reader *reader)
+{
+    const char *at = in->text, *end = in->text + in->length;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const char *next = stop ? stop + 1 : end;
+        if (*at == '#' && !parser->quoted)
+            at = stop ? stop : end;
+        size_t length = (size_t)(next - at);
+        if (csv_parse(parser, at, length, take_field, take_row, reader) < length)
+            return false;
+        at = next;
+    }
+    return true;
+}
+
 enum status observe_csv(const struct observe_input *in, struct observations *all,
                         struct diag_list *diag)
 {
@@ -280,8 +300,7 @@ enum status observe_csv(const struct observe_input *in, struct observations *all
         free(reader);
         return STATUS_NOMEM;
     }
-    size_t taken = csv_parse(&parser, in->text, in->length, take_field, take_row, reader);
-    if (taken < in->length || csv_fini(&parser, take_field, take_row, reader))
+    if (!parse(&parser, in, reader) || csv_fini(&parser, take_field, take_row, reader))
         diag_add(diag, (struct mark){in->name, reader->line + 1, 1}, "the rows before it are used",
                  "a quote is not closed, or stands in a field");
     csv_free(&parser);

@@ -273,15 +273,19 @@ static void observations_of_gdprobe(void **state)
     (void)state;
     assert_int_equal(
         read_text("# gdprobe_observations: 1\n# host: vm\n#| gdprobe_facts: 1\n"
+                  "#| gpus: [{name: \"NVIDIA H200\"}]  # a quote in a comment, \" and another\n"
                   "experiment,place,size_B,chunk_B,device,quantity,unit,value,min,p90,samples,"
                   "payload_B,seconds,baseline,quality,note\n"
                   "staged_pipe,gpu0>host>gpu1,1048576,131072,,time,s,6.5e-05,6.3e-05,7e-05,100,"
                   "1048576,,,exact,\n"
                   "memcpy_pinned,gpu0>host,1048576,,gpu0,pcie_tx,B,1146880,,,9,1048576,1,0,exact,\n"
                   "memcpy_pinned,gpu0>host,1048576,,dram,dram_read,B,,,,0,1048576,1,0,missing,x\n"
+                  "launch_sync,gpu0,,,,time,s,9.2e-06,8e-06,1e-05,400,,,,exact,\n"
+                  "rdma_write,,,,,time,s,,,,,,,,missing,there is no RDMA NIC\n"
                   "# complete: yes\n"),
         STATUS_OK);
-    assert_int_equal(all.count, 2);
+    assert_int_equal(all.count, 3);
+    is_point(2, "launch_sync", "gpu0", 0, 9.2e-6);
     is_point(0, "staged_pipe", "gpu0>host>gpu1 131072", 1048576, 6.5e-5);
     near_to(all.items[0].low_s, 6.3e-5);
     assert_string_equal(all.items[1].variant, "gpu0>host gpu0 pcie_tx");
