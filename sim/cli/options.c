@@ -22,8 +22,9 @@ static const struct argp_option option_table[] = {
     {"mechanism", 'm', "NAME", 0, "this mechanism only", 0},
     {"protocol", 'P', "none|ll|ll128|simple|auto", 0,
      "NCCL's protocol, as --set engine.protocol=...", 0},
-    {"walk", 'w', "auto|queue", 0,
-     "auto: every shortcut that is exact (default); queue: every transfer through the event queue",
+    {"walk", 'w', "auto|queue|order", 0,
+     "auto: every shortcut that is exact (default); queue: every transfer, through the event "
+     "queue; order: every transfer, without a queue where that is possible",
      0},
     {"stats", OPTION_STATS, NULL, 0, "say on stderr how each run was gone through", 0},
     {"format", 'f', "table|csv|json", 0, "how to print (default table)", 0},

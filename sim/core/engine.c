@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/core/fold.h"
+#include "sim/core/order.h"
 #include "sim/core/protocol.h"
 #include "sim/core/walk.h"
 
@@ -12,7 +13,8 @@ const char *accounting_name(enum accounting accounting)
     return accounting == ACCOUNTING_SERIAL ? "serial" : "pipelined";
 }
 
-static const char *const walk_names[] = {[WALK_AUTO] = "auto", [WALK_QUEUE] = "queue"};
+static const char *const walk_names[] = {
+    [WALK_AUTO] = "auto", [WALK_QUEUE] = "queue", [WALK_ORDER] = "order"};
 
 const char *walk_kind_name(enum walk_kind walk)
 {
@@ -26,7 +28,7 @@ enum status walk_kind_find(const char *name, enum walk_kind *ret_walk, struct er
             *ret_walk = (enum walk_kind)i;
             return STATUS_OK;
         }
-    return error_set(error, STATUS_INPUT, "--walk is auto or queue, not \"%s\"", name);
+    return error_set(error, STATUS_INPUT, "--walk is auto, queue or order, not \"%s\"", name);
 }
 
 /* ---- set-up --------------------------------------------------------------------------------- */
@@ -242,26 +244,71 @@ static enum status close_ledger(struct walk *walk)
     return STATUS_OK;
 }
 
-static enum status run_once(const struct engine_job *job, const struct fold *fold,
-                            struct ledger *ret_ledger, bool *ret_broken, struct error *error)
+/* How to go about a run, and what came of it. */
+struct attempt {
+    struct fold fold;
+    uint32_t width;  /* of vectors, without a queue; 0: through the queue */
+    bool broken;     /* the fold does not hold */
+    const char *why; /* it cannot be done without a queue */
+};
+
+static enum status run_once(const struct engine_job *job, struct attempt *attempt,
+                            struct ledger *ret_ledger, struct error *error)
 {
     struct walk walk;
     struct ledger ledger;
     enum status status = ledger_init(&ledger, job->routes, error);
     if (status)
         return status;
-    status = walk_init(&walk, job, fold, &ledger, error);
+    status = walk_init(&walk, job, &attempt->fold, &ledger, error);
     if (!status)
-        status = run_events(&walk);
-    if (!status)
+        status =
+            attempt->width ? order_run(&walk, attempt->width, &attempt->why) : run_events(&walk);
+    attempt->broken = walk.fold_broken;
+    const bool failed = status || attempt->broken || attempt->why;
+    if (!failed)
         status = close_ledger(&walk);
-    *ret_broken = walk.fold_broken;
     walk_free(&walk);
-    if (status || *ret_broken)
+    ledger.queued = attempt->width == 0;
+    if (attempt->width > 1)
+        ledger.nodes_alike = 1;
+    if (failed || status)
         ledger_free(&ledger);
     else
         *ret_ledger = ledger;
     return status;
+}
+
+/* Without the queue first, then with it; folded first, then not. */
+static enum status run_attempts(const struct engine_job *job, const struct plan *plan,
+                                struct ledger *ret_ledger, struct error *error)
+{
+    const struct machine *machine = job->routes->machine;
+    struct fold fold = {0};
+    if (job->walk != WALK_QUEUE && machine_fabric(machine) == FABRIC_ONE_SWITCH)
+        fold_find(plan, (uint32_t)machine->node.port_count, &fold);
+    const char *why = NULL;
+    for (;;) {
+        struct attempt attempt = {.fold = fold};
+        /* Lanes that are not folded nearly always meet somewhere: not worth the try. */
+        if (!why && (job->walk == WALK_ORDER ||
+                     (job->walk == WALK_AUTO && (fold.kind || plan->lanes == 1))))
+            attempt.width = job->walk == WALK_ORDER && fold.kind ? fold.units : 1;
+        enum status status = run_once(job, &attempt, ret_ledger, error);
+        if (status == STATUS_OK && !attempt.broken && !attempt.why) {
+            ret_ledger->why_queued = why;
+            return status;
+        }
+        if (attempt.broken)
+            fold = (struct fold){0};
+        else if (status)
+            return status;
+        else if (job->walk == WALK_ORDER) {
+            error_set(error, STATUS_INPUT, "not without a queue: %s", attempt.why);
+            return error_hint(error, "--walk auto takes the queue where it needs one");
+        } else
+            why = attempt.why;
+    }
 }
 
 enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, struct error *error)
@@ -281,13 +328,7 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
         status = check_groups(job, plan, error);
     if (status)
         return status;
-    struct fold fold = {0};
-    const struct fold none = {0};
-    bool broken = false;
-    if (job->walk == WALK_AUTO && machine_fabric(machine) == FABRIC_ONE_SWITCH)
-        fold_find(plan, (uint32_t)machine->node.port_count, &fold);
-    status = run_once(job, &fold, ret_ledger, &broken, error);
-    return broken ? run_once(job, &none, ret_ledger, &broken, error) : status;
+    return run_attempts(job, plan, ret_ledger, error);
 }
 
 /* ---- many runs ------------------------------------------------------------------------------ */

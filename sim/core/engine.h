@@ -31,6 +31,7 @@ enum accounting { ACCOUNTING_SERIAL, ACCOUNTING_PIPELINED };
 enum walk_kind {
     WALK_AUTO,  /* take every shortcut that is exact */
     WALK_QUEUE, /* every transfer of every rank, through the event queue */
+    WALK_ORDER, /* every transfer, without a queue: where the order is fixed; see order.h */
 };
 
 #define ENGINE_MAX_TIME_PS ((int64_t)1 << 62)

@@ -80,20 +80,27 @@ static inline size_t resource_index(const struct walk *walk, const struct flow *
     return (size_t)flow->base[use->end] + use->resource;
 }
 
-/* The owner's own copy of a resource without a queue: a lane's channel, or the requests between two
- * devices. The other device is the NIC of a flow through the network, else the other rank's GPU.
- * NULL: out of memory. */
+/* A lane's channel, or the requests between two devices: the other device is the NIC of a flow
+ * through the network, else the other rank's GPU. */
+uint32_t walk_owner(const struct walk *walk, uint32_t lane, const struct transfer *transfer,
+                    const struct timing *timing, uint32_t here, uint16_t resource)
+{
+    const uint32_t ends[2] = {transfer->from, transfer->to}, ports = walk->ports;
+    if (walk->machine->node.resources[resource].kind != RESOURCE_PEER)
+        return 2u * walk->lanes[lane].number + here; /* out and in are two channels */
+    bool inside = ends[0] / ports == ends[1] / ports;
+    return inside ? ends[1 - here] % ports : ports + timing->nic[here];
+}
+
+/* The owner's own copy of a resource without a queue. NULL: out of memory. */
 static struct private_use *private_use(struct walk *walk, const struct flow *flow,
                                        const struct timed_use *use)
 {
     const uint32_t ends[2] = {flow->transfer.from, flow->transfer.to};
-    uint32_t here = use->end == END_SRC ? 0 : 1, ports = walk->ports;
+    uint32_t here = use->end == END_SRC ? 0 : 1;
     uint32_t rank = ends[here] == TRANSFER_SWITCH ? ends[1 - here] : ends[here];
-    uint32_t owner = 2u * walk->lanes[flow->lane].number + here; /* out and in are two channels */
-    if (walk->machine->node.resources[use->resource].kind == RESOURCE_PEER) {
-        bool inside = ends[0] / ports == ends[1] / ports;
-        owner = inside ? ends[1 - here] % ports : ports + flow->timing->nic[here];
-    }
+    uint32_t owner =
+        walk_owner(walk, flow->lane, &flow->transfer, flow->timing, here, use->resource);
     return private_get(&walk->privates, walk->fold.kind ? rank % walk->ranks : rank,
                        (uint32_t)use->resource, owner, walk->error);
 }

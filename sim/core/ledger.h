@@ -32,6 +32,8 @@ struct ledger {
     int64_t total_ps;
     uint64_t transfers, slices; /* of all ranks */
     uint64_t skipped;           /* slices that repeated others, of those; see steady.h */
+    bool queued;                /* through the event queue; else see order.h */
+    const char *why_queued;     /* why it could not be without; NULL: not tried */
     uint64_t events;            /* stages of slices, on the simulated nodes */
     uint32_t nodes_alike;       /* nodes that each simulated node stands for; see fold.h */
     double crossing_bytes;      /* payload bytes times PCIe crossings, all ranks */

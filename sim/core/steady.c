@@ -102,7 +102,9 @@ static bool put_lane(const struct walk *walk, struct moment *moment, const struc
                           (int64_t)lane->waking << 2 | (int64_t)lane->on_the_way << 3) &&
            put(state, (int64_t)lane->cursor.step) &&
            put(state, (int64_t)((uint64_t)lane->op << 32 | lane->index)) &&
-           put_time(walk, state, lane->free_ps, &lane->cause) && put(&moment->counts, lane->slice);
+           put_time(walk, state, lane->free_ps, &lane->cause) &&
+           (!lane->waking || put_cause(walk, state, &lane->cause)) &&
+           put(&moment->counts, lane->slice);
 }
 
 static bool same_transfer(const struct flow *flow, const struct lane *lane)

@@ -116,8 +116,7 @@ static int lane_load(struct walk *walk, struct lane *lane)
     return 0;
 }
 
-/* Size and timing of the transfer just loaded. */
-static enum status lane_prepare(struct walk *walk, struct lane *lane)
+enum status walk_prepare(struct walk *walk, struct lane *lane)
 {
     double bytes = walk->job->size_B * lane->transfer.count / walk->plan->chunks;
     size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
@@ -214,7 +213,7 @@ static enum status issue_all(struct walk *walk, size_t index)
     while (!lane->done) {
         if (!lane->loaded) {
             int loaded = lane_load(walk, lane);
-            enum status status = loaded > 0 ? lane_prepare(walk, lane) : STATUS_OK;
+            enum status status = loaded > 0 ? walk_prepare(walk, lane) : STATUS_OK;
             if (loaded < 0)
                 return STATUS_INPUT;
             if (status || loaded == 0)
@@ -226,9 +225,11 @@ static enum status issue_all(struct walk *walk, size_t index)
                                    lane->slice, lane->slices, walk->error);
         if (ready <= 0)
             return ready < 0 ? STATUS_INPUT : STATUS_OK;
+        /* A lane that is going to wake leaves it to that: what lets it go on is what it waits for,
+         * not what else happens at the same time. */
+        if (lane->free_ps == NOT_YET || lane->waking)
+            return STATUS_OK;
         if (lane->free_ps > walk->now) {
-            if (lane->free_ps == NOT_YET || lane->waking)
-                return STATUS_OK;
             lane->waking = true;
             return walk_push(walk, lane->free_ps,
                              (struct event){.key = event_key(WAKE_STAGE, 0, lane->order),

@@ -115,6 +115,13 @@ enum status flow_stage(struct walk *walk, uint32_t index);
 uint32_t flow_take(struct walk *walk);
 void flow_give(struct walk *walk, uint32_t index);
 
+/* Who has a resource without a queue for himself, at end `here` (0: the sender's). */
+uint32_t walk_owner(const struct walk *walk, uint32_t lane, const struct transfer *transfer,
+                    const struct timing *timing, uint32_t here, uint16_t resource);
+
+/* Slices, timing and order of the transfer that the lane has just loaded. */
+enum status walk_prepare(struct walk *walk, struct lane *lane);
+
 #define WAKE_STAGE 15u
 static inline uint64_t event_key(uint32_t stage, uint32_t hop, uint64_t order)
 {
