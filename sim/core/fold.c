@@ -28,9 +28,12 @@ struct value {
     int64_t scale, modulus; /* modulus 0: the first form */
 };
 
+/* What is open: the number of the group, or the turn of a loop. Then `groups` is its number of
+ * values. */
 struct scope {
     int64_t rank, ranks, groups;
     int64_t turns[RULE_LOOPS];
+    int loop; /* that is open; -1: the group */
 };
 
 static const struct value unknown = {0};
@@ -158,7 +161,7 @@ static struct value modulo(const struct scope *scope, struct value x, struct val
         return is_constant(x) && is_constant(y) ? constant(-FAR, FAR, 1) : unknown;
     int64_t m = y.lo, lo, hi;
     range(scope, x, &lo, &hi);
-    if (lo >= 0 && hi < m)
+    if (lo >= 0 && hi < m && (is_constant(x) || (scope->loop < 0 && x.per_group > 0)))
         return x;
     if (x.modulus)
         return x.lo == 0 && x.hi == 0 && x.scale == 1 && x.modulus % m == 0
@@ -277,8 +280,12 @@ static struct value evaluate(const struct scope *scope, const struct rule *rule)
         if (in->op == RULE_PUSH)
             stack[top++] = constant(in->value, in->value, 0);
         else if (in->op == RULE_RANK)
-            stack[top++] = (struct value){
-                .known = true, .lo = scope->rank, .hi = scope->rank, .per_group = scope->ranks};
+            stack[top++] = (struct value){.known = true,
+                                          .lo = scope->rank,
+                                          .hi = scope->rank,
+                                          .per_group = scope->loop < 0 ? scope->ranks : 0};
+        else if (in->op == RULE_LOOP && in->value == scope->loop)
+            stack[top++] = (struct value){.known = true, .per_group = 1};
         else if (in->op == RULE_LOOP)
             stack[top++] = constant(0, scope->turns[in->value] - 1, 1);
         else if (in->op == RULE_NOT)
@@ -354,7 +361,9 @@ static bool add_span(const struct scope *scope, struct value chunk, struct value
                          .width = chunk.scale,
                          .slots = chunk.modulus,
                          .step = floor_mod(chunk.per_group, chunk.modulus)};
-    if (span.width < 1 || count.lo < 1 || (scope->groups * span.step) % span.slots != 0)
+    /* Moving on by all groups must bring the chunks back to where they were; turns just end. */
+    if (span.width < 1 || count.lo < 1 ||
+        (scope->loop < 0 && (scope->groups * span.step) % span.slots != 0))
         return false;
     if (span.width == 1 && chunk.lo == chunk.hi && count.hi == 1)
         span.base = chunk.lo + offset;
@@ -433,7 +442,7 @@ static bool op_moves(const struct plan *plan, const struct plan_op *op, const st
 static bool moves_by_addition(const struct plan *plan, uint32_t ranks, bool *ret_parts)
 {
     struct spans spans = {0};
-    struct scope scope = {.ranks = ranks, .groups = plan->ranks / ranks};
+    struct scope scope = {.ranks = ranks, .groups = plan->ranks / ranks, .loop = -1};
     bool same = true;
     for (size_t i = 0; i < plan->length && same; i++) {
         const struct plan_instruction *in = &plan->program[i];
@@ -447,6 +456,67 @@ static bool moves_by_addition(const struct plan *plan, uint32_t ranks, bool *ret
     }
     same = same && spans_agree(&spans, ret_parts);
     free(spans.list);
+    return same;
+}
+
+/* ---- turns of a loop --------------------------------------------------------------------------
+ */
+
+/* What `sender` does by an operation in any turn, as its receiver in the simulated part sees it. */
+static bool op_turns(const struct plan *plan, const struct fold *fold, const struct plan_op *op,
+                     struct scope *scope, struct spans *inboxes)
+{
+    struct spans *own = &inboxes[scope->rank];
+    struct value where = constant(1, 1, 0);
+    if (op->conditional)
+        where = evaluate(scope, &op->where);
+    if (op->kind != PLAN_SEND || op->edge_count > 0 || !is_constant(where))
+        return false;
+    if (is_exact(where) && where.lo == 0)
+        return true;
+    struct value count = evaluate(scope, &op->count), chunk = evaluate(scope, &op->chunk);
+    struct value to = evaluate(scope, &op->to);
+    if (!is_exact(to) || to.lo < 0 || to.lo >= plan->ranks ||
+        !add_span(scope, chunk, count, op->from_result ? plan->chunks : 0, own))
+        return false;
+    /* the twin that sends into the simulated part */
+    const int64_t group = fold->kind ? to.lo / fold->ranks * fold->ranks : 0;
+    const int64_t rank = scope->rank;
+    scope->rank = fold->kind == FOLD_XOR ? rank ^ group : floor_mod(rank - group, plan->ranks);
+    chunk = evaluate(scope, op->has_into ? &op->into : &op->chunk);
+    count = evaluate(scope, &op->count);
+    scope->rank = rank;
+    return add_span(scope, chunk, count, op->to_result ? plan->chunks : 0, &inboxes[to.lo - group]);
+}
+
+bool fold_turns(const struct plan *plan, const struct fold *fold, uint32_t loop, bool *ret_parts)
+{
+    const uint32_t ranks = fold->kind ? fold->ranks : plan->ranks;
+    struct spans *inboxes = calloc(ranks, sizeof *inboxes);
+    struct scope scope = {.groups = plan->program[loop].count,
+                          .loop = (int)plan->program[loop].depth};
+    bool same = inboxes != NULL;
+    *ret_parts = false;
+    for (size_t i = 0; i < loop; i++)
+        if (plan->program[i].code == PLAN_LOOP && plan->program[i].partner > loop)
+            scope.turns[plan->program[i].depth] = plan->program[i].count;
+    for (size_t i = loop + 1; i < plan->program[loop].partner && same; i++) {
+        const struct plan_instruction *in = &plan->program[i];
+        same = in->code == PLAN_STEP;
+        for (uint32_t o = 0; same && o < in->op_count; o++)
+            for (uint32_t p = 0; p < ranks && same; p++) {
+                scope.rank = p;
+                same = op_turns(plan, fold, &plan->ops[in->first_op + o], &scope, inboxes);
+            }
+    }
+    for (uint32_t p = 0; p < ranks && same; p++) {
+        bool parts;
+        same = spans_agree(&inboxes[p], &parts);
+        *ret_parts = *ret_parts || parts;
+    }
+    for (uint32_t p = 0; inboxes && p < ranks; p++)
+        free(inboxes[p].list);
+    free(inboxes);
     return same;
 }
 

@@ -37,6 +37,11 @@ struct seen {
 /* Whether the plan looks the same from every node of `gpus` ranks; *ret_fold says how it folds. */
 bool fold_find(const struct plan *plan, uint32_t gpus, struct fold *ret_fold);
 
+/* Whether the turns of a loop differ in nothing but which chunks are used, and in those all along
+ * together, as seen from each simulated rank and those that send to it. `loop`: its place in the
+ * program, with no loop inside. *ret_parts: only while every transfer is one slice. */
+bool fold_turns(const struct plan *plan, const struct fold *fold, uint32_t loop, bool *ret_parts);
+
 /* The transfer that arrives in the simulated part when `sent`, from there, arrives elsewhere: its
  * twin, sent by the rank that lies as far from the part as its target. Same as `sent` when that
  * stays inside or concerns the switch. Returns as plan_transfer. */

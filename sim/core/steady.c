@@ -57,7 +57,7 @@ void steady_issued(struct walk *walk, uint32_t index)
 
 /* ---- writing a moment ----------------------------------------------------------------------- */
 
-static bool put(struct words *words, int64_t word)
+bool words_put(struct words *words, int64_t word)
 {
     if (words->count == words->capacity) {
         size_t capacity = words->capacity ? 2 * words->capacity : 256;
@@ -76,8 +76,8 @@ static bool put_cause(const struct walk *walk, struct words *words, const struct
     if (!walk->trace.on)
         return true;
     int64_t age = cause->record == TRACE_NONE ? -1 : (int64_t)walk->trace.count - cause->record;
-    return put(words, age) &&
-           put(words, (int64_t)cause->exit << 32 | (int64_t)cause->hops << 16 | cause->use);
+    return words_put(words, age) &&
+           words_put(words, (int64_t)cause->exit << 32 | (int64_t)cause->hops << 16 | cause->use);
 }
 
 /* Whether anybody can still have to wait for that time. */
@@ -91,20 +91,20 @@ static bool put_time(const struct walk *walk, struct words *words, int64_t time_
                      const struct trace_cause *cause)
 {
     if (time_ps == NOT_YET || !matters(walk, time_ps))
-        return put(words, time_ps == NOT_YET ? NOT_YET : -NOT_YET);
-    return put(words, time_ps - walk->now) && put_cause(walk, words, cause);
+        return words_put(words, time_ps == NOT_YET ? NOT_YET : -NOT_YET);
+    return words_put(words, time_ps - walk->now) && put_cause(walk, words, cause);
 }
 
 static bool put_lane(const struct walk *walk, struct moment *moment, const struct lane *lane)
 {
     struct words *state = &moment->state;
-    return put(state, (int64_t)lane->done | (int64_t)lane->loaded << 1 |
-                          (int64_t)lane->waking << 2 | (int64_t)lane->on_the_way << 3) &&
-           put(state, (int64_t)lane->cursor.step) &&
-           put(state, (int64_t)((uint64_t)lane->op << 32 | lane->index)) &&
+    return words_put(state, (int64_t)lane->done | (int64_t)lane->loaded << 1 |
+                                (int64_t)lane->waking << 2 | (int64_t)lane->on_the_way << 3) &&
+           words_put(state, (int64_t)lane->cursor.step) &&
+           words_put(state, (int64_t)((uint64_t)lane->op << 32 | lane->index)) &&
            put_time(walk, state, lane->free_ps, &lane->cause) &&
            (!lane->waking || put_cause(walk, state, &lane->cause)) &&
-           put(&moment->counts, lane->slice);
+           words_put(&moment->counts, lane->slice);
 }
 
 static bool same_transfer(const struct flow *flow, const struct lane *lane)
@@ -121,12 +121,14 @@ static bool put_flow(const struct walk *walk, struct moment *moment, const struc
     moment->first = moment->first || flow->slice == 0;
     if (same_transfer(flow, lane))
         slice = -(int64_t)(lane->slice - flow->slice);
-    return put(state, flow->lane) && put(state, slice) && put(state, (int64_t)flow->step) &&
-           put(state, (int64_t)flow->stage << 32 | (int64_t)flow->hop << 16 | flow->hops) &&
-           put(state, flow->event_ps - walk->now) && put(state, flow->finish_ps - walk->now) &&
-           put(state, flow->next_ps - walk->now) && put_cause(walk, state, &flow->finish) &&
+    return words_put(state, flow->lane) && words_put(state, slice) &&
+           words_put(state, (int64_t)flow->step) &&
+           words_put(state, (int64_t)flow->stage << 32 | (int64_t)flow->hop << 16 | flow->hops) &&
+           words_put(state, flow->event_ps - walk->now) &&
+           words_put(state, flow->finish_ps - walk->now) &&
+           words_put(state, flow->next_ps - walk->now) && put_cause(walk, state, &flow->finish) &&
            put_cause(walk, state, &flow->next) &&
-           (!walk->trace.on || put(state, (int64_t)walk->trace.count - flow->record));
+           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - flow->record));
 }
 
 /* Slices on their way, in the order of lanes and of issuing: an order that does not depend on where
@@ -159,16 +161,18 @@ static bool put_flows(const struct walk *walk, struct moment *moment)
 static bool put_inbox(struct moment *moment, const struct inbox *inbox)
 {
     struct words *state = &moment->state;
-    bool fits = put(state, (int64_t)inbox->count) && put(state, (int64_t)inbox->horizon.step);
+    bool fits =
+        words_put(state, (int64_t)inbox->count) && words_put(state, (int64_t)inbox->horizon.step);
     for (size_t i = 0; i < inbox->count && fits; i++) {
         const struct receive *r = &inbox->receives[i];
-        fits = put(state, (int64_t)r->step) && put(state, (int64_t)r->op << 32 | r->from) &&
-               put(state, (int64_t)r->edge << 1 | (int64_t)r->expected) && put(state, r->slices) &&
-               put(&moment->counts, r->arrived);
+        fits = words_put(state, (int64_t)r->step) &&
+               words_put(state, (int64_t)r->op << 32 | r->from) &&
+               words_put(state, (int64_t)r->edge << 1 | (int64_t)r->expected) &&
+               words_put(state, r->slices) && words_put(&moment->counts, r->arrived);
         /* what some members have sent and others have not */
         for (uint32_t s = r->arrived; r->missing && s < r->top && fits; s++)
-            fits = put(state, r->missing[s]);
-        fits = fits && put(state, r->missing ? (int64_t)r->top - r->arrived : -1);
+            fits = words_put(state, r->missing[s]);
+        fits = fits && words_put(state, r->missing ? (int64_t)r->top - r->arrived : -1);
     }
     return fits;
 }
@@ -180,23 +184,24 @@ static bool write_moment(const struct walk *walk, struct moment *moment)
     moment->now_ps = walk->now;
     moment->records = walk->trace.count;
     moment->first = false;
-    bool fits = put(state, walk->trace.on) && put(state, walk->ahead_ps) &&
-                put(counts, (int64_t)walk->ledger->slices) &&
-                put(counts, (int64_t)walk->ledger->events);
+    bool fits = words_put(state, walk->trace.on) && words_put(state, walk->ahead_ps) &&
+                words_put(counts, (int64_t)walk->ledger->slices) &&
+                words_put(counts, (int64_t)walk->ledger->events);
     for (size_t i = 0; i < walk->lane_count && fits; i++)
         fits = put_lane(walk, moment, &walk->lanes[i]);
     fits = fits && put_flows(walk, moment);
     for (size_t i = 0; i < walk->used_count && fits; i++) {
         const struct used *used = &walk->used[i];
         if (matters(walk, used->free_ps))
-            fits = put(state, (int64_t)i) && put_time(walk, state, used->free_ps, &used->cause);
-        fits = fits && put(counts, used->busy_ps);
+            fits =
+                words_put(state, (int64_t)i) && put_time(walk, state, used->free_ps, &used->cause);
+        fits = fits && words_put(counts, used->busy_ps);
     }
     for (uint32_t rank = 0; rank < walk->privates.ranks && fits; rank++)
         for (size_t i = 0; i < walk->privates.lists[rank].count && fits; i++) {
             const struct private_use *own = &walk->privates.lists[rank].uses[i];
             if (matters(walk, own->free_ps))
-                fits = put(state, (int64_t)(rank * 64u + i)) &&
+                fits = words_put(state, (int64_t)(rank * 64u + i)) &&
                        put_time(walk, state, own->free_ps, &own->cause);
         }
     for (uint32_t i = 0; i < walk->mailroom.boxes && fits; i++)

@@ -27,6 +27,9 @@ struct words {
     size_t count, capacity;
 };
 
+/* False: out of memory. */
+bool words_put(struct words *words, int64_t word);
+
 /* One moment: what is compared, and what goes on counting. */
 struct moment {
     struct words state, counts;

@@ -1,0 +1,132 @@
+/* order_inside.h: what order.c, order_stage.c and order_skip.c share; see order.h. */
+#ifndef GDSIM_CORE_ORDER_INSIDE_H
+#define GDSIM_CORE_ORDER_INSIDE_H
+
+#include "sim/core/order.h"
+
+struct order_resource {
+    int64_t *free_ps; /* vector; NULL: not used yet */
+    int64_t last_ps;  /* the last service */
+    uint32_t lane, apart;
+    size_t slot;           /* lane, way, */
+    uint16_t use;          /* and where on it: who used it last */
+    uint32_t place, owner; /* of what someone has for himself */
+    uint16_t number;
+    struct used *used;
+    struct trace_cause cause;
+};
+
+/* An event that may let a slice go: its time (of the first element) and what comes first then. */
+struct arrival {
+    int64_t *at_ps; /* vector */
+    uint64_t key;
+    uint32_t lane;
+    struct trace_cause cause;
+};
+
+struct order_receive {
+    struct receive receive; /* its slices all arrive */
+    struct arrival *slices;
+};
+
+struct order_inbox {
+    struct order_receive *list;
+    size_t count, capacity;
+};
+
+/* What a lane has been doing. */
+struct order_lane {
+    int64_t *free_ps; /* vector: the next slice may start */
+    struct arrival freed;
+    bool wakes;               /* it is free some time after the stage was booked */
+    bool moved;               /* since the loop began */
+    struct arrival *window;   /* the arrivals of the last slices, in turn */
+    uint32_t window_count;    /* slices so far, at most walk->window */
+    size_t slot;              /* of the last slice */
+    const struct timing *way; /* that `uses` are of, to that place */
+    uint32_t to, apart;
+    struct order_resource **uses;
+};
+
+/* A slice on its way, with vectors. */
+struct moving {
+    uint32_t lane, place, apart, slice;
+    const struct timing *timing;
+    uint64_t key; /* of the event that let it do the last thing it did */
+    uint32_t key_lane;
+    uint32_t issued; /* slices of the lane before it */
+    int64_t *now_ps, *head_ps, *finish_ps, *next_ps, *booked_ps;
+    uint32_t record;
+    struct trace_cause begun, finish, next;
+};
+
+struct order {
+    struct walk *walk;
+    uint32_t width;
+    struct order_resource *resources; /* by place in walk->used */
+    struct order_resource **own;
+    size_t own_count;
+    struct order_lane *lanes;
+    struct order_inbox *inboxes;
+    struct moving *moving;
+    int64_t **spare; /* vectors */
+    size_t spare_count, spare_capacity;
+    struct arrival last;
+    struct rounds *rounds; /* of loops; see order_skip.c. NULL: all turns are gone through */
+    bool sliced;           /* some transfer has more than one slice */
+    const char *why;
+};
+enum status order_no_memory(struct order *order);
+int64_t *order_vector_take(struct order *order);
+void order_vector_give(struct order *order, int64_t *vector);
+
+/* Elements `from` .. `from` + `count` - 1 as seen `apart` units further on. */
+struct stretch {
+    uint32_t from, to, count;
+};
+
+/* The next stretch of elements that stay together; false after the last. Begin with zeros. */
+static inline bool stretch_next(const struct order *order, uint32_t apart, struct stretch *stretch)
+{
+    const uint32_t width = order->width, from = stretch->from + stretch->count;
+    if (from >= width)
+        return false;
+    stretch->from = from;
+    if (width == 1) {
+        stretch->to = 0;
+        stretch->count = 1;
+    } else if (order->walk->fold.kind == FOLD_XOR) {
+        stretch->to = from ^ apart;
+        stretch->count = apart ? apart & -apart : width;
+    } else {
+        stretch->to = from < width - apart ? from + apart : from - (width - apart);
+        stretch->count = from < width - apart ? width - apart - from : width - from;
+    }
+    return true;
+}
+
+static inline void latest(int64_t *ret, const int64_t *other, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        ret[i] = ret[i] > other[i] ? ret[i] : other[i];
+}
+
+/* Of two events, whether `a` is handled after `b`. */
+bool order_comes_later(const struct arrival *a, const struct arrival *b);
+
+/* Forget receives that no lane of the place can have to wait for any more. */
+void order_tidy(struct order *order, uint32_t place);
+
+/* The resources of the transfer that a lane has loaded, found once for as long as it keeps to it.
+ */
+enum status order_way(struct order *order, uint32_t lane, uint32_t apart);
+
+/* Take a slice through one stage. False: order->why says why not, or out of memory. */
+bool order_stage(struct order *order, struct moving *moving, uint32_t stage);
+
+/* At a step: where the turns of the loop around it repeat, go on that many turns later. */
+enum status order_skip(struct order *order, struct plan_cursor *cursor);
+enum status order_skip_init(struct order *order);
+void order_skip_free(struct order *order);
+
+#endif

@@ -1,0 +1,280 @@
+/* order_stage.c: the resources of slices in a run without a queue. See order.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/order_inside.h"
+
+/* ---- vectors --------------------------------------------------------------------------------- */
+
+enum status order_no_memory(struct order *order)
+{
+    return error_set(order->walk->error, STATUS_NOMEM, "out of memory");
+}
+
+int64_t *order_vector_take(struct order *order)
+{
+    if (order->spare_count > 0)
+        return order->spare[--order->spare_count];
+    return malloc(order->width * sizeof(int64_t));
+}
+
+void order_vector_give(struct order *order, int64_t *vector)
+{
+    if (order->spare_count == order->spare_capacity) {
+        size_t capacity = order->spare_capacity ? 2 * order->spare_capacity : 64;
+        int64_t **grown = realloc(order->spare, capacity * sizeof *grown);
+        if (!grown) {
+            free(vector);
+            return;
+        }
+        order->spare = grown;
+        order->spare_capacity = capacity;
+    }
+    order->spare[order->spare_count++] = vector;
+}
+
+/* ---- who uses what --------------------------------------------------------------------------- */
+
+static struct order_resource *resource_own(struct order *order, uint32_t place, uint16_t number,
+                                           uint32_t owner, struct used *used)
+{
+    for (size_t i = 0; i < order->own_count; i++)
+        if (order->own[i]->place == place && order->own[i]->number == number &&
+            order->own[i]->owner == owner)
+            return order->own[i];
+    struct order_resource **grown =
+        realloc(order->own, (order->own_count + 1) * sizeof *order->own);
+    if (grown)
+        order->own = grown;
+    struct order_resource *own = grown ? calloc(1, sizeof *own) : NULL;
+    if (!own)
+        return NULL;
+    *own = (struct order_resource){.place = place, .number = number, .owner = owner, .used = used};
+    return order->own[order->own_count++] = own;
+}
+
+enum status order_way(struct order *order, uint32_t index, uint32_t apart)
+{
+    struct walk *walk = order->walk;
+    const struct lane *lane = &walk->lanes[index];
+    struct order_lane *mine = &order->lanes[index];
+    const struct transfer *arrives = &lane->arrives;
+    const struct timing *timing = lane->timing; /* a first timing has the same uses */
+    if (mine->way == timing && mine->to == arrives->to && mine->apart == apart)
+        return STATUS_OK;
+    struct order_resource **uses = realloc(mine->uses, (timing->use_count + 1) * sizeof *uses);
+    if (!uses)
+        return order_no_memory(order);
+    mine->uses = uses;
+    const uint32_t ends[2] = {arrives->from % walk->ranks, arrives->to};
+    for (size_t i = 0; i < timing->use_count; i++) {
+        const struct timed_use *use = &timing->uses[i];
+        const uint32_t place = ends[use->end == END_SRC ? 0 : 1];
+        size_t at = (size_t)(place / walk->ports) * walk->resources + use->resource;
+        uses[i] = &order->resources[at];
+        uses[i]->used = &walk->used[at];
+        if (!use->queues && use->busy_ps > 0) {
+            uint32_t owner = walk_owner(walk, index, arrives, timing, use->end == END_SRC ? 0 : 1,
+                                        use->resource);
+            uses[i] = resource_own(order, place, use->resource, owner, &walk->used[at]);
+            if (!uses[i])
+                return order_no_memory(order);
+        }
+        if ((use->queues || use->busy_ps > 0) && !uses[i]->free_ps) {
+            uses[i]->free_ps = calloc(order->width, sizeof(int64_t));
+            if (!uses[i]->free_ps)
+                return order_no_memory(order);
+            uses[i]->lane = UINT32_MAX;
+        }
+    }
+    for (size_t i = 0; i < timing->stage_count; i++)
+        if (timing->stages[i].blocking && !uses[timing->stages[i].first_use]->free_ps) {
+            order->why = "a lane waits by itself for its stage";
+            return STATUS_OK;
+        }
+    mine->way = timing;
+    mine->to = arrives->to;
+    mine->apart = apart;
+    return STATUS_OK;
+}
+
+/* Whether slices so far have begun their service before each of these asks. */
+static bool asks_in_order(const struct order *order, const struct order_resource *resource,
+                          const struct moving *moving, bool at_once, uint32_t apart)
+{
+    struct stretch s = {0};
+    while (stretch_next(order, apart, &s))
+        for (uint32_t i = 0; i < s.count; i++) {
+            int64_t asks = moving->now_ps[s.from + i];
+            if (!at_once && moving->head_ps[s.from + i] > asks)
+                asks = moving->head_ps[s.from + i];
+            if (asks <= resource->free_ps[s.to + i] - resource->last_ps)
+                return false;
+        }
+    return true;
+}
+
+/* Serve all elements: from head or when free, for `busy_ps`; the head goes on `handoff_ps` later.
+ */
+static inline void serve(int64_t *head_ps, int64_t *free_ps, int64_t *finish_ps, int64_t busy_ps,
+                         int64_t handoff_ps, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t start = head_ps[i] > free_ps[i] ? head_ps[i] : free_ps[i];
+        int64_t end = start + busy_ps;
+        free_ps[i] = end;
+        finish_ps[i] = end > finish_ps[i] ? end : finish_ps[i];
+        head_ps[i] = start + handoff_ps;
+    }
+}
+
+static inline void pace(int64_t *next_ps, const int64_t *free_ps, int64_t offset_ps, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t next = free_ps[i] - offset_ps;
+        next_ps[i] = next > next_ps[i] ? next : next_ps[i];
+    }
+}
+
+/* Written once, made twice: for one element, and for vectors. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+static void note(struct order *order, struct moving *moving, const struct trace_cause *cause,
+                 uint32_t stage, uint16_t waited)
+{
+    if (order->walk->trace.on)
+        moving->record =
+            trace_add(&order->walk->trace, (struct trace_record){.timing = moving->timing,
+                                                                 .cause = *cause,
+                                                                 .stage = (uint16_t)stage,
+                                                                 .waited = waited});
+}
+
+static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
+                                    const struct timed_stage *stage, uint32_t stage_number,
+                                    uint16_t at, const uint32_t width)
+{
+    struct walk *walk = order->walk;
+    const uint16_t number = (uint16_t)(stage->first_use + at);
+    const struct timed_use *use = &moving->timing->uses[number];
+    struct order_resource *resource = order->lanes[moving->lane].uses[number];
+    if (moving->slice == 0)
+        resource->used->chunks += walk->lanes[moving->lane].transfer.count;
+    if (!use->queues && use->busy_ps == 0)
+        return true;
+    const bool source = use->end == END_SRC;
+    const uint32_t apart = source ? 0 : moving->apart;
+    const size_t slot = moving->timing->slot;
+    if ((resource->lane != moving->lane || resource->apart != moving->apart ||
+         resource->slot != slot || resource->use != number) &&
+        resource->lane != UINT32_MAX &&
+        !asks_in_order(order, resource, moving, stage->blocking, apart)) {
+        order->why = "two lanes meet at a resource, and who asks first depends on times";
+        return false;
+    }
+    resource->lane = moving->lane;
+    resource->apart = moving->apart;
+    resource->slot = slot;
+    resource->use = number;
+    resource->last_ps = use->busy_ps;
+    resource->used->busy_ps += use->busy_ps;
+    /* the trace follows the first element */
+    struct stretch s = {.count = 1};
+    if (width > 1) {
+        s.count = 0;
+        stretch_next(order, apart, &s);
+    }
+    const int64_t free_ps = resource->free_ps[s.to];
+    int64_t start = moving->head_ps[0];
+    if (free_ps > start) {
+        start = free_ps;
+        note(order, moving, &resource->cause, stage_number, number);
+    }
+    const struct trace_cause cause = {.record = moving->record, .exit = TRACE_USE, .use = number};
+    resource->cause = cause;
+    if (start + use->busy_ps > moving->finish_ps[0])
+        moving->finish = cause;
+    if (source && start + use->busy_ps - use->offset_ps > moving->next_ps[0]) {
+        moving->next = cause;
+        moving->next.exit = TRACE_PERIOD;
+    }
+    const int64_t handoff_ps = at == 0 && stage->has_thread ? stage->handoff_ps : 0;
+    do {
+        serve(moving->head_ps + s.from, resource->free_ps + s.to, moving->finish_ps + s.from,
+              use->busy_ps, handoff_ps, s.count);
+    } while (width > 1 && stretch_next(order, apart, &s));
+    if (source)
+        pace(moving->next_ps, resource->free_ps, use->offset_ps, width);
+    return true;
+}
+
+/* A thread that waits for its stage is busy until the stage ends. */
+static void thread_waits(struct order *order, struct moving *moving,
+                         const struct timed_stage *stage, uint32_t width)
+{
+    struct order_resource *thread = order->lanes[moving->lane].uses[stage->first_use];
+    const bool source = moving->timing->uses[stage->first_use].end == END_SRC;
+    struct stretch s = {0};
+    while (stretch_next(order, source ? 0 : moving->apart, &s)) {
+        if (s.from == 0)
+            thread->used->busy_ps += moving->finish_ps[0] - thread->free_ps[s.to];
+        memcpy(thread->free_ps + s.to, moving->finish_ps + s.from, s.count * sizeof(int64_t));
+    }
+    thread->cause = moving->finish;
+    memcpy(moving->next_ps, moving->finish_ps, width * sizeof(int64_t));
+    moving->next = moving->finish;
+}
+
+/* As flow_advance and stage_booked do it, for all elements. */
+static ALWAYS_INLINE bool stage_pass(struct order *order, struct moving *moving,
+                                     uint32_t stage_number, const uint32_t width)
+{
+    struct walk *walk = order->walk;
+    const struct timed_stage *stage = &moving->timing->stages[stage_number];
+    for (uint32_t i = 0; i < width; i++) {
+        moving->finish_ps[i] = moving->next_ps[i] = moving->booked_ps[i] = moving->now_ps[i];
+        moving->head_ps[i] = moving->now_ps[i] - stage->ahead_ps;
+    }
+    note(order, moving, &moving->begun, stage_number, TRACE_NO_USE);
+    moving->finish = moving->next =
+        (struct trace_cause){.record = moving->record, .use = stage->first_use};
+    moving->next.exit = TRACE_BEGUN;
+    uint32_t here = moving->record;
+    int64_t booked_ps = moving->now_ps[0]; /* the head never goes back: the last counts */
+    for (uint16_t at = 0; at < stage->use_count; at++) {
+        here = moving->record;
+        if (at > 0 && !stage->blocking) {
+            if (moving->head_ps[0] > booked_ps) { /* an event */
+                booked_ps = moving->head_ps[0];
+                moving->key = event_key(
+                    stage_number, at, walk->lanes[moving->lane].order | (moving->issued & 0xffff));
+                moving->key_lane = moving->lane;
+            }
+            if (at + 1 == stage->use_count)
+                latest(moving->booked_ps, moving->head_ps, width);
+        }
+        if (!stage_use(order, moving, stage, stage_number, at, width))
+            return false;
+    }
+    if (stage->blocking)
+        thread_waits(order, moving, stage, width);
+    if (moving->next_ps[0] < moving->booked_ps[0])
+        moving->next =
+            (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = moving->next.use};
+    latest(moving->next_ps, moving->booked_ps, width);
+    moving->finish.exit = TRACE_END;
+    moving->finish.hops = 0;
+    const int64_t latency_ps = stage->pcie_latency_ps + stage->wire_latency_ps;
+    for (uint32_t i = 0; i < width; i++)
+        moving->now_ps[i] = moving->finish_ps[i] + latency_ps;
+    walk->ledger->events++;
+    return true;
+}
+
+bool order_stage(struct order *order, struct moving *moving, uint32_t stage)
+{
+    return order->width == 1 ? stage_pass(order, moving, stage, 1)
+                             : stage_pass(order, moving, stage, order->width);
+}
