@@ -33,10 +33,15 @@ enum status walk_kind_find(const char *name, enum walk_kind *ret_walk, struct er
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
-static enum status walk_init(struct walk *walk, const struct engine_job *job,
+static enum status walk_init(struct walk *walk, struct engine *engine, const struct engine_job *job,
                              const struct fold *fold, struct ledger *ledger, struct error *error)
 {
     memset(walk, 0, sizeof *walk);
+    walk->engine = engine;
+    walk->trace.records = engine->records;
+    walk->trace.capacity = engine->record_capacity;
+    engine->records = NULL;
+    engine->record_capacity = 0;
     walk->job = job;
     walk->plan = plan_for(job->plan, job->size_B);
     walk->machine = job->routes->machine;
@@ -99,6 +104,9 @@ static void walk_free(struct walk *walk)
     free(walk->used);
     free(walk->seen);
     free(walk->slot_chunks);
+    walk->engine->records = walk->trace.records;
+    walk->engine->record_capacity = walk->trace.capacity;
+    walk->trace.records = NULL;
     trace_free(&walk->trace);
 }
 
@@ -252,15 +260,15 @@ struct attempt {
     const char *why; /* it cannot be done without a queue */
 };
 
-static enum status run_once(const struct engine_job *job, struct attempt *attempt,
-                            struct ledger *ret_ledger, struct error *error)
+static enum status run_once(struct engine *engine, const struct engine_job *job,
+                            struct attempt *attempt, struct ledger *ret_ledger, struct error *error)
 {
     struct walk walk;
     struct ledger ledger;
     enum status status = ledger_init(&ledger, job->routes, error);
     if (status)
         return status;
-    status = walk_init(&walk, job, &attempt->fold, &ledger, error);
+    status = walk_init(&walk, engine, job, &attempt->fold, &ledger, error);
     if (!status)
         status =
             attempt->width ? order_run(&walk, attempt->width, &attempt->why) : run_events(&walk);
@@ -279,14 +287,37 @@ static enum status run_once(const struct engine_job *job, struct attempt *attemp
     return status;
 }
 
+/* What holds for all runs of a plan. */
+static enum status engine_learn(struct engine *engine, const struct plan *plan, uint32_t ports,
+                                struct error *error)
+{
+    if (engine->plan == plan && engine->ports == ports)
+        return STATUS_OK;
+    free(engine->verdicts);
+    engine->plan = NULL;
+    engine->verdicts = calloc(2 * plan->length + 1, sizeof *engine->verdicts);
+    if (!engine->verdicts)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    fold_find(plan, ports, &engine->fold);
+    engine->plan = plan;
+    engine->ports = ports;
+    return STATUS_OK;
+}
+
 /* Without the queue first, then with it; folded first, then not. */
-static enum status run_attempts(const struct engine_job *job, const struct plan *plan,
-                                struct ledger *ret_ledger, struct error *error)
+static enum status run_attempts(struct engine *engine, const struct engine_job *job,
+                                const struct plan *plan, struct ledger *ret_ledger,
+                                struct error *error)
 {
     const struct machine *machine = job->routes->machine;
     struct fold fold = {0};
-    if (job->walk != WALK_QUEUE && machine_fabric(machine) == FABRIC_ONE_SWITCH)
-        fold_find(plan, (uint32_t)machine->node.port_count, &fold);
+    if (job->walk != WALK_QUEUE) {
+        enum status status = engine_learn(engine, plan, (uint32_t)machine->node.port_count, error);
+        if (status)
+            return status;
+        if (machine_fabric(machine) == FABRIC_ONE_SWITCH)
+            fold = engine->fold;
+    }
     const char *why = NULL;
     for (;;) {
         struct attempt attempt = {.fold = fold};
@@ -294,7 +325,7 @@ static enum status run_attempts(const struct engine_job *job, const struct plan 
         if (!why && (job->walk == WALK_ORDER ||
                      (job->walk == WALK_AUTO && (fold.kind || plan->lanes == 1))))
             attempt.width = job->walk == WALK_ORDER && fold.kind ? fold.units : 1;
-        enum status status = run_once(job, &attempt, ret_ledger, error);
+        enum status status = run_once(engine, job, &attempt, ret_ledger, error);
         if (status == STATUS_OK && !attempt.broken && !attempt.why) {
             ret_ledger->why_queued = why;
             return status;
@@ -311,7 +342,8 @@ static enum status run_attempts(const struct engine_job *job, const struct plan 
     }
 }
 
-enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, struct error *error)
+static enum status run(struct engine *engine, const struct engine_job *job,
+                       struct ledger *ret_ledger, struct error *error)
 {
     struct error local; /* the walk always has somewhere to put what went wrong */
     memset(&local, 0, sizeof local);
@@ -328,14 +360,10 @@ enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, 
         status = check_groups(job, plan, error);
     if (status)
         return status;
-    return run_attempts(job, plan, ret_ledger, error);
+    return run_attempts(engine, job, plan, ret_ledger, error);
 }
 
 /* ---- many runs ------------------------------------------------------------------------------ */
-
-struct engine {
-    struct ledger ledger;
-};
 
 enum status engine_new(struct engine **ret_engine, struct error *error)
 {
@@ -343,17 +371,24 @@ enum status engine_new(struct engine **ret_engine, struct error *error)
     return *ret_engine ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
 }
 
-void engine_free(struct engine *engine)
-{
-    if (!engine)
-        return;
-    ledger_free(&engine->ledger);
-    free(engine);
-}
-
 void engine_forget(struct engine *engine)
 {
+    engine->plan = NULL;
+}
+
+/* What it holds, not itself. */
+static void engine_clear(struct engine *engine)
+{
     ledger_free(&engine->ledger);
+    free(engine->verdicts);
+    free(engine->records);
+}
+
+void engine_free(struct engine *engine)
+{
+    if (engine)
+        engine_clear(engine);
+    free(engine);
 }
 
 enum status engine_rerun(struct engine *engine, const struct engine_job *job,
@@ -361,5 +396,13 @@ enum status engine_rerun(struct engine *engine, const struct engine_job *job,
 {
     ledger_free(&engine->ledger);
     *ret_ledger = &engine->ledger;
-    return engine_run(job, &engine->ledger, error);
+    return run(engine, job, &engine->ledger, error);
+}
+
+enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, struct error *error)
+{
+    struct engine engine = {0};
+    enum status status = run(&engine, job, ret_ledger, error);
+    engine_clear(&engine);
+    return status;
 }

@@ -10,8 +10,10 @@
 
 #include "sim/core/order_inside.h"
 
-#define MOST_TURNS 256u /* that are looked at before the loop is taken as one that never repeats   \
-                         */
+#define LEAST_TURNS 24u /* of a loop worth looking at */
+#define MOST_TURNS                                                                                 \
+    256u /* that are looked at before the loop is taken as one that never repeats                  \
+          */
 #define STEP_MASK  ((uint64_t)0x1ffffff)
 #define STEP_SHIFT 20
 
@@ -27,7 +29,6 @@ struct turn {
 };
 
 struct rounds {
-    uint8_t *verdicts;   /* enum verdict, by instruction */
     uint64_t first_step; /* of the loop */
     uint64_t looked, limit;
     struct turn then, now;
@@ -37,11 +38,8 @@ enum status order_skip_init(struct order *order)
 {
     if (order->width > 1 || order->walk->job->walk != WALK_AUTO)
         return STATUS_OK;
-    struct rounds *rounds = calloc(1, sizeof *rounds);
-    order->rounds = rounds;
-    if (rounds)
-        rounds->verdicts = calloc(order->walk->plan->length + 1, sizeof *rounds->verdicts);
-    return rounds && rounds->verdicts ? STATUS_OK : order_no_memory(order);
+    order->rounds = calloc(1, sizeof *order->rounds);
+    return order->rounds ? STATUS_OK : order_no_memory(order);
 }
 
 void order_skip_free(struct order *order)
@@ -53,7 +51,6 @@ void order_skip_free(struct order *order)
     free(rounds->then.counts.at);
     free(rounds->now.state.at);
     free(rounds->now.counts.at);
-    free(rounds->verdicts);
     free(rounds);
 }
 
@@ -292,7 +289,7 @@ static enum status leap_over(struct order *order, struct plan_cursor *cursor, ui
 static bool turns_alike(struct order *order, uint32_t loop)
 {
     const struct walk *walk = order->walk;
-    uint8_t *verdict = &order->rounds->verdicts[loop];
+    uint8_t *verdict = &walk->engine->verdicts[walk->fold.kind ? loop : walk->plan->length + loop];
     if (*verdict == NOT_KNOWN) {
         bool parts;
         *verdict = !fold_turns(walk->plan, &walk->fold, loop, &parts) ? TURNS_DIFFER
@@ -319,7 +316,7 @@ enum status order_skip(struct order *order, struct plan_cursor *cursor)
             order->lanes[i].moved = false;
         return STATUS_OK;
     }
-    if (in->count - number < 3 || rounds->looked > MOST_TURNS ||
+    if (in->count < LEAST_TURNS || in->count - number < 3 || rounds->looked > MOST_TURNS ||
         !turns_alike(order, cursor->at - 1))
         return STATUS_OK;
     struct turn *then = &rounds->then, *now = &rounds->now;

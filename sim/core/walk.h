@@ -68,7 +68,19 @@ struct used {
     struct trace_cause cause; /* of its becoming free */
 };
 
+/* What runs of one plan have in common, and memory that they hand on. */
+struct engine {
+    struct ledger ledger;
+    const struct plan *plan; /* that this is about; NULL: nothing is known */
+    uint32_t ports;
+    struct fold fold;
+    uint8_t *verdicts; /* of its loops, folded and not; see order_skip.c */
+    struct trace_record *records;
+    uint32_t record_capacity;
+};
+
 struct walk {
+    struct engine *engine;
     const struct engine_job *job;
     const struct plan *plan;
     const struct machine *machine;
