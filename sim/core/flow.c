@@ -122,20 +122,23 @@ static void see(struct walk *walk, const struct flow *flow, const struct timed_u
 
 /* ---- stages --------------------------------------------------------------------------------- */
 
+/* Written once, made twice: with the trace or a fold, and without both. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* Keep a resource busy from `start` on, and note what its becoming free would be caused by. */
-static inline void book(struct flow *flow, const struct timed_stage *stage, uint16_t at,
-                        int64_t start, struct private_use *own, struct used *used)
+static ALWAYS_INLINE void book(struct flow *flow, const struct timed_use *use, uint16_t number,
+                               int64_t start, struct private_use *own, struct used *used,
+                               const bool traced)
 {
-    const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
-    struct trace_cause cause = {
-        .record = flow->record, .exit = TRACE_USE, .use = (uint16_t)(stage->first_use + at)};
-    int64_t end = start + use->busy_ps;
+    const struct trace_cause cause = {.record = flow->record, .exit = TRACE_USE, .use = number};
+    const int64_t end = start + use->busy_ps;
     used->busy_ps += use->busy_ps;
     if (flow->slice == 0)
         used->chunks += flow->transfer.count;
     if (use->queues) {
         used->free_ps = end;
-        used->cause = cause;
+        if (traced)
+            used->cause = cause;
     }
     if (own) {
         own->free_ps = end;
@@ -143,15 +146,18 @@ static inline void book(struct flow *flow, const struct timed_stage *stage, uint
     }
     if (end > flow->finish_ps) {
         flow->finish_ps = end;
-        flow->finish = cause;
+        if (traced)
+            flow->finish = cause;
     }
     if (use->end == END_FABRIC)
         flow->hops++;
     /* The sender's own resources pace it; what is further on may queue up to the window. */
     if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
         flow->next_ps = end - use->offset_ps;
-        flow->next = cause;
-        flow->next.exit = TRACE_PERIOD;
+        if (traced) {
+            flow->next = cause;
+            flow->next.exit = TRACE_PERIOD;
+        }
     }
 }
 
@@ -195,10 +201,10 @@ static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here
     lane->free_ps = flow->next_ps;
     lane->cause = flow->next;
     if (lane->free_ps > walk->now) /* a wake will do it, if there is anything to issue */
-        return walk_lane_run(walk, flow->lane);
+        return walk_lane_run(walk, flow->lane, WAIT_FREE);
     const struct trace_cause before = walk->now_cause;
     walk->now_cause = lane->cause;
-    status = walk_lane_run(walk, flow->lane);
+    status = walk_lane_run(walk, flow->lane, WAIT_FREE);
     walk->now_cause = before;
     return status;
 }
@@ -207,16 +213,19 @@ static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here
  * wait, it stands in the queue of that resource and asks for the next one only when it gets
  * there, so that nobody waits for a resource that is idle. A thread that waits for the stage must
  * know its end at once: then all is booked ahead. */
-enum status flow_advance(struct walk *walk, uint32_t index)
+static ALWAYS_INLINE enum status advance(struct walk *walk, uint32_t index, const bool traced,
+                                         const bool folded)
 {
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
-    int64_t head = walk->now - (flow->hop == 0 ? stage->ahead_ps : 0);
+    const uint16_t count = stage->use_count;
+    const int64_t now = walk->now;
+    int64_t head = now - (flow->hop == 0 ? stage->ahead_ps : 0);
     uint32_t here = flow->record;
-    while (flow->hop < stage->use_count) {
+    for (uint16_t at = flow->hop; at < count; at++) {
         here = flow->record;
-        uint16_t at = flow->hop++;
-        const struct timed_use *use = &flow->timing->uses[stage->first_use + at];
+        const uint16_t number = (uint16_t)(stage->first_use + at);
+        const struct timed_use *use = &flow->timing->uses[number];
         size_t resource = resource_index(walk, flow, use);
         if (resource == NOWHERE)
             continue;
@@ -228,21 +237,30 @@ enum status flow_advance(struct walk *walk, uint32_t index)
             if (!own)
                 return STATUS_NOMEM;
         }
-        if (walk->fold.kind && (own || use->queues))
+        if (folded && (own || use->queues))
             see(walk, flow, use, own ? &own->seen : &walk->seen[resource]);
         int64_t free_ps = own ? own->free_ps : use->queues ? used->free_ps : 0;
         if (free_ps > start) {
             start = free_ps;
-            if (walk->trace.on)
-                flow_record(walk, flow, own ? &own->cause : &used->cause,
-                            (uint16_t)(stage->first_use + at));
+            if (traced)
+                flow_record(walk, flow, own ? &own->cause : &used->cause, number);
         }
-        book(flow, stage, at, start, own, used);
+        book(flow, use, number, start, own, used, traced);
         head = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
-        if (head > walk->now && flow->hop < stage->use_count && !stage->blocking)
+        if (head > now && at + 1 < count && !stage->blocking) {
+            flow->hop = (uint16_t)(at + 1);
             return flow_event(walk, index, head);
+        }
     }
+    flow->hop = count;
     return stage_booked(walk, index, here);
+}
+
+enum status flow_advance(struct walk *walk, uint32_t index)
+{
+    return walk->trace.on || walk->fold.kind
+               ? advance(walk, index, true, walk->fold.kind != FOLD_NONE)
+               : advance(walk, index, false, false);
 }
 
 enum status flow_stage(struct walk *walk, uint32_t index)

@@ -70,8 +70,9 @@ static bool slice_begin(struct order *order, struct moving *moving)
     struct order_inbox *inbox = &order->inboxes[moving->place];
     struct start start = {&mine->freed, mine->wakes};
     memcpy(moving->now_ps, mine->free_ps, order->width * sizeof(int64_t));
-    if (mine->window_count == walk->window)
-        wait_for(order, moving, &start, &mine->window[lane->issued % walk->window]);
+    if (walk->job->accounting == ACCOUNTING_PIPELINED && mine->window_count >= lane->window)
+        wait_for(order, moving, &start,
+                 &mine->window[(lane->issued - lane->window) % mine->window_size]);
     const struct arrival *by = NULL;
     size_t used_up[2], used_up_count = 0;
     for (size_t r = inbox->count; r-- > 0;) {
@@ -131,17 +132,32 @@ static bool slice_stage(struct order *order, struct moving *moving, uint32_t sta
     return true;
 }
 
+/* Room for the arrivals of so many slices. Those that were let go of by a narrower window are over.
+ */
+static bool window_widen(struct order_lane *lane, uint32_t size, uint32_t issued)
+{
+    if (size <= lane->window_size)
+        return true;
+    struct arrival *wider = calloc(size, sizeof *wider);
+    if (!wider)
+        return false;
+    for (uint32_t i = 1; i <= lane->window_count; i++)
+        wider[(issued - i) % size] = lane->window[(issued - i) % lane->window_size];
+    free(lane->window);
+    lane->window = wider;
+    lane->window_size = size;
+    return true;
+}
+
 /* Where the slices of a lane take different ways, a later one must not arrive before. */
 static bool window_note(struct order *order, const struct moving *moving,
                         const struct arrival *arrival)
 {
-    const uint32_t window = order->walk->window, width = order->width;
+    const uint32_t width = order->width;
     struct order_lane *mine = &order->lanes[moving->lane];
-    if (!mine->window) {
-        mine->window = calloc(window, sizeof *mine->window);
-        if (!mine->window)
-            return order_no_memory(order), false;
-    }
+    if (!window_widen(mine, order->walk->lanes[moving->lane].window, moving->issued))
+        return order_no_memory(order), false;
+    const uint32_t window = mine->window_size;
     const size_t slot = moving->timing->slot;
     if (mine->window_count > 0 && mine->slot != slot) {
         const int64_t *before = mine->window[(moving->issued + window - 1u) % window].at_ps;
@@ -374,7 +390,7 @@ static void order_free(struct order *order)
     const struct walk *walk = order->walk;
     for (size_t i = 0; order->lanes && i < walk->lane_count; i++) {
         struct order_lane *lane = &order->lanes[i];
-        for (uint32_t w = 0; lane->window && w < walk->window; w++)
+        for (uint32_t w = 0; w < lane->window_size; w++)
             free(lane->window[w].at_ps);
         free(lane->window);
         free(lane->free_ps);

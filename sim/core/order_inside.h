@@ -3,6 +3,7 @@
 #define GDSIM_CORE_ORDER_INSIDE_H
 
 #include "sim/core/order.h"
+#include "sim/core/vector.h"
 
 struct order_resource {
     int64_t *free_ps; /* vector; NULL: not used yet */
@@ -41,7 +42,8 @@ struct order_lane {
     bool wakes;               /* it is free some time after the stage was booked */
     bool moved;               /* since the loop began */
     struct arrival *window;   /* the arrivals of the last slices, in turn */
-    uint32_t window_count;    /* slices so far, at most walk->window */
+    uint32_t window_size;     /* of them that are kept: the widest window so far */
+    uint32_t window_count;    /* slices so far, at most that many */
     size_t slot;              /* of the last slice */
     const struct timing *way; /* that `uses` are of, to that place */
     uint32_t to, apart;
@@ -107,8 +109,10 @@ static inline bool stretch_next(const struct order *order, uint32_t apart, struc
 
 static inline void latest(int64_t *ret, const int64_t *other, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        ret[i] = ret[i] > other[i] ? ret[i] : other[i];
+    if (count == 1)
+        *ret = *ret > *other ? *ret : *other;
+    else
+        vector_latest(ret, other, count);
 }
 
 /* Of two events, whether `a` is handled after `b`. */

@@ -88,7 +88,7 @@ static bool put_arrival(const struct order *order, struct turn *turn, const stru
 static bool put_lane(const struct order *order, struct turn *turn, uint32_t index)
 {
     const struct order_lane *lane = &order->lanes[index];
-    const uint32_t window = order->walk->window, issued = order->walk->lanes[index].issued;
+    const uint32_t issued = order->walk->lanes[index].issued;
     if (!lane->moved)
         return true;
     bool fits = words_put(&turn->state, index) && words_put(&turn->state, lane->wakes) &&
@@ -96,7 +96,7 @@ static bool put_lane(const struct order *order, struct turn *turn, uint32_t inde
                 words_put(&turn->state, lane->window_count) &&
                 put_arrival(order, turn, &lane->freed);
     for (uint32_t i = 1; i <= lane->window_count && fits; i++)
-        fits = put_arrival(order, turn, &lane->window[(issued - i) % window]);
+        fits = put_arrival(order, turn, &lane->window[(issued - i) % lane->window_size]);
     return fits;
 }
 
@@ -258,8 +258,9 @@ static enum status leap_over(struct order *order, struct plan_cursor *cursor, ui
         if (!lane->moved)
             continue;
         arrival_leap(&lane->freed, &leap); /* its time is lane->free_ps */
-        for (uint32_t w = 0; w < lane->window_count; w++)
-            arrival_leap(&lane->window[w], &leap);
+        const uint32_t issued = walk->lanes[i].issued;
+        for (uint32_t w = 1; w <= lane->window_count; w++)
+            arrival_leap(&lane->window[(issued - w) % lane->window_size], &leap);
     }
     for (size_t i = 0; i < walk->used_count; i++)
         if (matters(order, now, &order->resources[i]))

@@ -114,28 +114,6 @@ static bool asks_in_order(const struct order *order, const struct order_resource
     return true;
 }
 
-/* Serve all elements: from head or when free, for `busy_ps`; the head goes on `handoff_ps` later.
- */
-static inline void serve(int64_t *head_ps, int64_t *free_ps, int64_t *finish_ps, int64_t busy_ps,
-                         int64_t handoff_ps, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t start = head_ps[i] > free_ps[i] ? head_ps[i] : free_ps[i];
-        int64_t end = start + busy_ps;
-        free_ps[i] = end;
-        finish_ps[i] = end > finish_ps[i] ? end : finish_ps[i];
-        head_ps[i] = start + handoff_ps;
-    }
-}
-
-static inline void pace(int64_t *next_ps, const int64_t *free_ps, int64_t offset_ps, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t next = free_ps[i] - offset_ps;
-        next_ps[i] = next > next_ps[i] ? next : next_ps[i];
-    }
-}
-
 /* Written once, made twice: for one element, and for vectors. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
@@ -201,12 +179,22 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
         moving->next.exit = TRACE_PERIOD;
     }
     const int64_t handoff_ps = at == 0 && stage->has_thread ? stage->handoff_ps : 0;
-    do {
-        serve(moving->head_ps + s.from, resource->free_ps + s.to, moving->finish_ps + s.from,
-              use->busy_ps, handoff_ps, s.count);
-    } while (width > 1 && stretch_next(order, apart, &s));
-    if (source)
-        pace(moving->next_ps, resource->free_ps, use->offset_ps, width);
+    if (width == 1) {
+        const int64_t end = start + use->busy_ps;
+        *resource->free_ps = end;
+        *moving->head_ps = start + handoff_ps;
+        *moving->finish_ps = end > *moving->finish_ps ? end : *moving->finish_ps;
+        if (source && end - use->offset_ps > *moving->next_ps)
+            *moving->next_ps = end - use->offset_ps;
+    } else if (source) {
+        vector_serve_and_pace(moving->head_ps, resource->free_ps, moving->finish_ps,
+                              moving->next_ps, use->busy_ps, handoff_ps, use->offset_ps, width);
+    } else {
+        do {
+            vector_serve(moving->head_ps + s.from, resource->free_ps + s.to,
+                         moving->finish_ps + s.from, use->busy_ps, handoff_ps, s.count);
+        } while (stretch_next(order, apart, &s));
+    }
     return true;
 }
 

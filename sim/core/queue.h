@@ -45,6 +45,13 @@ void queue_clear(struct queue *queue);
 bool queue_push(struct queue *queue, struct event event);
 /* False when empty. */
 bool queue_pop(struct queue *queue, struct event *ret_event);
+/* The event that leaves `ahead` after the next one, if it is at the same time as the last; else
+ * NULL: for who wants to fetch its data in advance. */
+static inline const struct event *queue_peek(const struct queue *queue, size_t ahead)
+{
+    size_t at = queue->head + ahead;
+    return at < queue->bucket[0].count ? &queue->bucket[0].events[at] : NULL;
+}
 /* All waiting events, and now, later by so much. */
 bool queue_shift(struct queue *queue, int64_t by_ps);
 

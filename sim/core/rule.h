@@ -78,9 +78,13 @@ static inline int64_t rule_eval(const struct rule *rule, int64_t rank, const int
         return rule_eval_code(rule, rank, loops);
     int64_t value = rule->constant + rule->rank * rank + rule->loop[0] * loops[0] +
                     rule->loop[1] * loops[1] + rule->loop[2] * loops[2];
-    if (rule->modulus) {
-        value %= rule->modulus;
-        value += value < 0 ? rule->modulus : 0;
+    const int64_t modulus = rule->modulus;
+    if (modulus && (uint64_t)value >= (uint64_t)modulus) {
+        value += value < 0 ? modulus : -modulus; /* mostly enough, and much faster */
+        if (value < 0 || value >= modulus) {
+            value %= modulus;
+            value += value < 0 ? modulus : 0;
+        }
     }
     return value;
 }

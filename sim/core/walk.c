@@ -212,6 +212,7 @@ static enum status issue_all(struct walk *walk, size_t index)
     struct lane *lane = &walk->lanes[index];
     while (!lane->done) {
         if (!lane->loaded) {
+            lane->waits = WAIT_DATA; /* or a message */
             int loaded = lane_load(walk, lane);
             enum status status = loaded > 0 ? walk_prepare(walk, lane) : STATUS_OK;
             if (loaded < 0)
@@ -220,11 +221,13 @@ static enum status issue_all(struct walk *walk, size_t index)
                 return status;
         }
         if (lane->on_the_way >= lane->window)
-            return STATUS_OK; /* an arrival will call again */
+            return lane->waits = WAIT_WINDOW, STATUS_OK;
         int ready = mailroom_ready(&walk->mailroom, lane->box, &lane->cursor, &lane->transfer,
                                    lane->slice, lane->slices, walk->error);
+        lane->waits = WAIT_DATA;
         if (ready <= 0)
             return ready < 0 ? STATUS_INPUT : STATUS_OK;
+        lane->waits = WAIT_FREE;
         /* A lane that is going to wake leaves it to that: what lets it go on is what it waits for,
          * not what else happens at the same time. */
         if (lane->free_ps == NOT_YET || lane->waking)
@@ -245,10 +248,10 @@ static enum status issue_all(struct walk *walk, size_t index)
 
 /* A slice whose stage takes no time frees its lane at once, from inside the issuing: the loop that
  * is running then goes on by itself. */
-enum status walk_lane_run(struct walk *walk, size_t index)
+enum status walk_lane_run(struct walk *walk, size_t index, enum lane_wait happened)
 {
     struct lane *lane = &walk->lanes[index];
-    if (lane->running)
+    if (lane->running || (happened != WAIT_ANY && lane->waits != happened))
         return STATUS_OK;
     lane->running = true;
     enum status status = issue_all(walk, index);
@@ -263,7 +266,7 @@ static enum status receiver_run(struct walk *walk, uint32_t rank)
     size_t first = (size_t)rank * walk->plan->lanes;
     size_t end = rank == walk->ranks ? walk->lane_count : first + walk->plan->lanes;
     for (size_t i = first; i < end; i++) {
-        enum status status = walk_lane_run(walk, i);
+        enum status status = walk_lane_run(walk, i, WAIT_DATA);
         if (status)
             return status;
     }
@@ -284,7 +287,8 @@ static enum status on_flow(struct walk *walk, uint32_t index)
     const uint32_t from = flow->lane;
     struct lane *sender = &walk->lanes[from];
     sender->on_the_way--;
-    if (walk->job->accounting == ACCOUNTING_SERIAL)
+    const bool serial = walk->job->accounting == ACCOUNTING_SERIAL;
+    if (serial)
         sender->free_ps = walk->now;
     walk->ledger->total_ps = walk->now;
     walk->last_cause = walk->now_cause;
@@ -293,7 +297,7 @@ static enum status on_flow(struct walk *walk, uint32_t index)
     flow_give(walk, index);
     if (complete < 0)
         return walk->error->status;
-    enum status status = walk_lane_run(walk, from);
+    enum status status = walk_lane_run(walk, from, serial ? WAIT_ANY : WAIT_WINDOW);
     if (status || !complete)
         return status;
     if (transfer.to == TRANSFER_SWITCH)
@@ -309,7 +313,7 @@ static enum status on_wake(struct walk *walk, size_t lane)
 {
     walk->lanes[lane].waking = false;
     walk->now_cause = walk->lanes[lane].cause;
-    return walk_lane_run(walk, lane);
+    return walk_lane_run(walk, lane, WAIT_FREE);
 }
 
 enum status walk_event(struct walk *walk, const struct event *event)

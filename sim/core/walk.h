@@ -20,11 +20,15 @@
 #define TURN_SWITCH UINT32_MAX /* those of the switch, after all nodes had their turn */
 #define NOT_YET     INT64_MAX  /* nobody knows yet when */
 
+/* What a lane has to wait for before it can go on; only when that happens is it looked at. */
+enum lane_wait { WAIT_ANY, WAIT_WINDOW, WAIT_DATA, WAIT_FREE };
+
 struct lane {
     uint32_t rank;   /* walk->ranks: the switch */
     uint32_t member; /* of a switch lane: the rank whose port it is */
     uint8_t number;
     bool done, loaded, waking, running;
+    uint8_t waits; /* enum lane_wait */
     struct plan_cursor cursor;
     uint32_t op, index;       /* within the step: operation, and which transfer of it */
     struct transfer transfer; /* being issued, if loaded */
@@ -117,8 +121,8 @@ struct walk {
     struct trace_cause last_cause;
 };
 
-/* Issue whatever the lane can issue now. */
-enum status walk_lane_run(struct walk *walk, size_t index);
+/* `happened` may let the lane go on: issue whatever it can issue now. */
+enum status walk_lane_run(struct walk *walk, size_t index, enum lane_wait happened);
 
 /* Take the slice through its stage as far as it gets now; begin its present stage. See flow.c. */
 enum status flow_advance(struct walk *walk, uint32_t index);

@@ -1,0 +1,25 @@
+/* vector.h: the inner loops of a run without a queue: maxima and sums over times of many ranks.
+ *
+ * Whole numbers only, so what they give does not depend on how they were compiled. On x86-64 they
+ * are compiled twice, and the program takes at its start those that the processor can run.
+ */
+#ifndef GDSIM_CORE_VECTOR_H
+#define GDSIM_CORE_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ret = max(ret, other) */
+void vector_latest(int64_t *ret, const int64_t *other, size_t count);
+
+/* Service by a resource: each begins at its head or when the resource is free, whichever is later,
+ * and takes `busy_ps`. The head goes on `handoff_ps` after the beginning. */
+void vector_serve(int64_t *head_ps, int64_t *free_ps, int64_t *finish_ps, int64_t busy_ps,
+                  int64_t handoff_ps, size_t count);
+
+/* The same, where the resource also paces the sender: its next slice may start `offset_ps` before
+ * the end. */
+void vector_serve_and_pace(int64_t *head_ps, int64_t *free_ps, int64_t *finish_ps, int64_t *next_ps,
+                           int64_t busy_ps, int64_t handoff_ps, int64_t offset_ps, size_t count);
+
+#endif
