@@ -20,8 +20,16 @@ function plan(p)
     end)
   end
   for k = trees[1].levels - 1, 0, -1 do
-    level(k, function(t, edge)
-      p:send { from = edge.parent, to = edge.child, chunk = t, lane = 3 * t + 1 + edge.side }
+    p:step(function()
+      for t, tree in ipairs(trees) do
+        for side = 0, 1 do -- all to the left, then all to the right: one list of edges each
+          for _, edge in ipairs(tree:edges(k)) do
+            if edge.side == side then
+              p:send { from = edge.parent, to = edge.child, chunk = t - 1, lane = 3 * t - 2 + side }
+            end
+          end
+        end
+      end
     end)
   end
 end

@@ -262,6 +262,7 @@ void cli_stats(const struct engine_job *job, const struct ledger *ledger)
                 machine->node_count);
     if (ledger->skipped > 0)
         fprintf(stderr, "; %llu slices repeat others", (unsigned long long)ledger->skipped);
+    fprintf(stderr, "; %llu stages", (unsigned long long)ledger->events);
     fprintf(stderr, "; %s", ledger->queued ? "through the queue" : "without a queue");
     if (ledger->why_queued)
         fprintf(stderr, ": %s", ledger->why_queued);

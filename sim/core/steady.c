@@ -6,8 +6,9 @@
 
 #include "sim/core/walk.h"
 
-#define LEAST_SLICES    24u /* of a transfer worth looking at */
-#define WORDS_PER_EVENT 12u /* that may be written for each event */
+#define LEAST_SLICES    24u  /* of a transfer worth looking at */
+#define WORDS_PER_EVENT 12u  /* that may be written for each event */
+#define SMALL_STATE     256u /* words that may be written always */
 
 void steady_init(struct steady *steady, bool on)
 {
@@ -57,17 +58,14 @@ void steady_issued(struct walk *walk, uint32_t index)
 
 /* ---- writing a moment ----------------------------------------------------------------------- */
 
-bool words_put(struct words *words, int64_t word)
+bool words_grow(struct words *words)
 {
-    if (words->count == words->capacity) {
-        size_t capacity = words->capacity ? 2 * words->capacity : 256;
-        int64_t *grown = realloc(words->at, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        words->at = grown;
-        words->capacity = capacity;
-    }
-    words->at[words->count++] = word;
+    size_t capacity = words->capacity ? 2 * words->capacity : 256;
+    int64_t *grown = realloc(words->at, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    words->at = grown;
+    words->capacity = capacity;
     return true;
 }
 
@@ -385,7 +383,7 @@ enum status steady_look(struct walk *walk)
     steady->due = false;
     if (++steady->ticks % steady->stride != 0)
         return STATUS_OK;
-    if (then->state.count > steady->events * WORDS_PER_EVENT) {
+    if (then->state.count > SMALL_STATE && then->state.count > steady->events * WORDS_PER_EVENT) {
         steady->stride *= 2;
         return STATUS_OK;
     }
@@ -401,7 +399,7 @@ enum status steady_look(struct walk *walk)
         restart(steady);
         return status;
     }
-    if (then->state.count == 0 || steady->ticks >= steady->limit) {
+    if (then->state.count == 0 || then->first || steady->ticks >= steady->limit) {
         const struct moment swap = *then;
         *then = *now;
         *now = swap;

@@ -28,7 +28,14 @@ struct words {
 };
 
 /* False: out of memory. */
-bool words_put(struct words *words, int64_t word);
+bool words_grow(struct words *words);
+static inline bool words_put(struct words *words, int64_t word)
+{
+    if (words->count == words->capacity && !words_grow(words))
+        return false;
+    words->at[words->count++] = word;
+    return true;
+}
 
 /* One moment: what is compared, and what goes on counting. */
 struct moment {

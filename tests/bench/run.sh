@@ -1,25 +1,105 @@
 #!/bin/bash
-# Costs of typical runs: instructions (callgrind, repeatable), wall seconds (for the eye only), peak
-# memory. Written to out/bench.csv, one row a case.
+# What runs cost: instructions (callgrind, repeatable), seconds of CPU (for the eye only: other
+# programs use the same caches), peak memory, and how each stands to its bar. Written to
+# out/bench.csv, one row a case. Fails only where a hot path takes more instructions than it may.
+#   tests/bench/run.sh [NAME...]   only cases whose name begins so
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 GDSIM=${GDSIM:-out/bin/gdsim}
+TABLE=scenarios/worked-table.yaml
 mkdir -p out
 csv=out/bench.csv
-echo "case,instructions,seconds,peak_KiB" >$csv
-measure() { # NAME ARGUMENTS...
-    local name=$1 instructions numbers
-    shift
-    instructions=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null "$GDSIM" "$@" 2>&1 >/dev/null |
-        sed -n 's/.*Collected : //p')
-    # The best of five: the machine's noise only ever adds.
-    numbers=$(for _ in 1 2 3 4 5; do
-        { command time -f '%e %M' "$GDSIM" "$@" >/dev/null; } 2>&1
-    done | sort -n | head -n 1)
-    echo "$name,$instructions,${numbers% *},${numbers#* }" >>$csv
+wanted=("$@")
+worse=0
+echo "case,instructions,cpu_s,peak_KiB,bar,ratio" >$csv
+
+is_wanted() {
+    [ ${#wanted[@]} -eq 0 ] && return 0
+    for prefix in "${wanted[@]}"; do [[ $1 == "$prefix"* ]] && return 0; done
+    return 1
 }
-measure start-up list mechanisms
-measure worked-table run scenarios/worked-table.yaml
-measure ring-64-staged run scenarios/worked-table.yaml --set nodes=64 -m staged -a pipelined
-measure ring-1024-gdr run scenarios/worked-table.yaml --set nodes=1024 -m gdr -a pipelined
-column -s, -t $csv
+counted() { # ARGUMENTS...: instructions
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$GDSIM" "$@" 2>&1 >/dev/null |
+        sed -n 's/.*Collected : //p'
+}
+timed() { # TIMES ARGUMENTS...: "seconds KiB" of the best; the machine's noise only ever adds
+    local times=$1
+    shift
+    for _ in $(seq "$times"); do
+        { command time -f '%U %M' "$GDSIM" "$@" >out/bench.out; } 2>&1 | tail -n 1
+    done | sort -n | head -n 1
+}
+over() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.3g", a / b }'; }
+row() { # NAME INSTRUCTIONS "SECONDS KiB" BAR VALUE-TO-BAR
+    echo "$1,$2,${3% *},${3#* },$4,$(over "$5" "${4%% *}")" >>$csv
+}
+# A run against a bar in seconds of CPU. LONG: too long to count its instructions.
+seconds() { # NAME BAR long|short ARGUMENTS...
+    local name=$1 bar=$2 length=$3 cost instructions=
+    shift 3
+    is_wanted "$name" || return 0
+    if [ "$length" = short ]; then
+        instructions=$(counted "$@")
+        cost=$(timed 5 "$@")
+    else
+        cost=$(timed 1 "$@")
+    fi
+    row "$name" "$instructions" "$cost" "$bar s" "${cost% *}"
+}
+# A run that may not take more instructions than so many.
+guard() { # NAME LIMIT ARGUMENTS...
+    local name=$1 limit=$2 instructions
+    shift 2
+    is_wanted "$name" || return 0
+    instructions=$(counted "$@")
+    row "$name" "$instructions" "$(timed 3 "$@")" "$limit instructions" "$instructions"
+    [ "$instructions" -le "$limit" ] && return 0
+    echo "bench: $name takes $instructions instructions, more than $limit"
+    worse=1
+}
+# Instructions for each stage of a slice, against those of the ring.
+per_stage() { # NAME ARGUMENTS...
+    local name=$1 instructions stages each
+    shift
+    is_wanted stage || return 0
+    instructions=$(counted "$@" -w queue)
+    stages=$("$GDSIM" "$@" -w queue --stats 2>&1 >out/bench.out | sed -n 's/.* \([0-9]*\) stages.*/\1/p')
+    each=$(over "$instructions" "$stages")
+    [ "$name" = stage-ring ] && ring_stage=$each
+    row "$name" "$each" " " "3 times the ring's" "$(over "$each" "$ring_stage")"
+}
+# Two runs, the second against so many times the first; both without what a start costs.
+against() { # NAME BAR FIRST SECOND START (arguments, in one word each)
+    local name=$1 bar=$2 first second start
+    is_wanted "$name" || return 0
+    # shellcheck disable=SC2086  # several arguments
+    first=$(counted $3) second=$(counted $4) start=$(counted $5)
+    row "$name" "$second" "$(timed 3 $4)" "$bar times" "$(over $((second - start)) $((first - start)))"
+}
+
+ring="run $TABLE -a pipelined -m gdr"
+# Start-up.
+seconds start-up-list 0.02 short list mechanisms
+seconds start-up-worked-table 0.02 short run $TABLE
+# Every transfer, through the queue and without.
+seconds queue-ring-4096 8 long $ring --set nodes=4096 -S 1GiB -w queue
+seconds order-ring-4096 0.5 long $ring --set nodes=4096 -S 1GiB -w order
+per_stage stage-ring $ring --set nodes=256 -S 64MiB
+per_stage stage-ring-staged run $TABLE -a pipelined -m staged --set nodes=256 -S 64MiB
+per_stage stage-tree run $TABLE -a pipelined -m gdr -A double_tree --set nodes=1024 -S 16MiB
+per_stage stage-hierarchical run tests/bench/rails.yaml -a pipelined -A hierarchical --set nodes=32 -S 64MiB
+# With shortcuts.
+seconds auto-ring-65536 0.02 short $ring --set nodes=65536 -S 1GiB
+seconds auto-ring-staged-65536 0.02 short run $TABLE -a pipelined -m staged --set nodes=65536 -S 1GiB
+seconds auto-sharp-65536 0.02 short run $TABLE -a pipelined -m sharp --set nodes=65536 -S 1GiB
+seconds auto-doubling-65536 0.02 short $ring -A recursive_doubling --set nodes=65536 -S 1MiB
+seconds auto-hierarchical-1048576 1 short run tests/bench/rails.yaml -a pipelined -A hierarchical --set nodes=131072 -S 4MiB
+seconds auto-tree-4096 8 long $ring -A double_tree --set nodes=4096 -S 1GiB
+# Whole runs: 16 GiB against 16 MiB.
+against size-ring-64 1.5 "$ring --set nodes=64 -S 16MiB" "$ring --set nodes=64 -S 16GiB" "list mechanisms"
+# The three hottest paths: the queue, the vectors, one element.
+guard guard-queue 600000000 $ring --set nodes=256 -S 64MiB -w queue
+guard guard-order 250000000 $ring --set nodes=1024 -S 256MiB -w order
+guard guard-sweep 400000000 sweep $TABLE -a serial -m gdr -x nodes=8 -x 'rate=1 GB/s:200 GB/s:+0.05 GB/s' -S 1MB -o out/bench.sweep.csv --restart --quiet
+sed 's/,/ ,/g' $csv | column -s, -t
+exit $worse
