@@ -253,20 +253,12 @@ void experiment_close(struct experiment *experiment)
 
 void cli_stats(const struct engine_job *job, const struct ledger *ledger)
 {
-    const struct machine *machine = job->routes->machine;
-    fprintf(stderr, "# %s, %s, %.0f B, %s: %llu transfers in %llu slices", job->plan->name,
-            job->routes->mechanism->name, job->size_B, accounting_name(job->accounting),
-            (unsigned long long)ledger->transfers, (unsigned long long)ledger->slices);
-    if (ledger->nodes_alike > 1)
-        fprintf(stderr, "; %u nodes stand for %u", machine->node_count / ledger->nodes_alike,
-                machine->node_count);
-    if (ledger->skipped > 0)
-        fprintf(stderr, "; %llu slices repeat others", (unsigned long long)ledger->skipped);
-    fprintf(stderr, "; %llu stages", (unsigned long long)ledger->events);
-    fprintf(stderr, "; %s", ledger->queued ? "through the queue" : "without a queue");
-    if (ledger->why_queued)
-        fprintf(stderr, ": %s", ledger->why_queued);
-    fputc('\n', stderr);
+    char how[256];
+    ledger_how(ledger, job->routes->machine, how, sizeof how);
+    fprintf(stderr, "# %s, %s, %.0f B, %s: %llu transfers in %llu slices; %llu stages; %s\n",
+            job->plan->name, job->routes->mechanism->name, job->size_B,
+            accounting_name(job->accounting), (unsigned long long)ledger->transfers,
+            (unsigned long long)ledger->slices, (unsigned long long)ledger->events, how);
 }
 
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,

@@ -1,6 +1,7 @@
 /* ledger.c: see ledger.h. */
 #include "sim/core/ledger.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,22 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
     if (category < ledger->resource_count)
         return machine->node.resources[category].name;
     return names[category - ledger->resource_count];
+}
+
+void ledger_how(const struct ledger *ledger, const struct machine *machine, char *ret_text,
+                size_t size)
+{
+    char fold[64] = "", skip[64] = "";
+    const uint32_t kept = machine->node_count / ledger->nodes_alike;
+    if (ledger->nodes_alike > 1)
+        snprintf(fold, sizeof fold, "%u node%s for all %u; ", kept,
+                 kept == 1 ? " stands" : "s stand", machine->node_count);
+    if (ledger->skipped > 0)
+        snprintf(skip, sizeof skip, "%llu slices only repeat others; ",
+                 (unsigned long long)ledger->skipped);
+    snprintf(ret_text, size, "%s%s%s%s%s", fold, skip,
+             ledger->queued ? "through the event queue" : "no queue needed",
+             ledger->why_queued ? ", because " : "", ledger->why_queued ? ledger->why_queued : "");
 }
 
 size_t ledger_limit(const struct ledger *ledger)

@@ -53,6 +53,10 @@ void ledger_free(struct ledger *ledger);
 const char *ledger_category_name(const struct ledger *ledger, const struct machine *machine,
                                  size_t category);
 
+/* How the run was gone through, in words: what was folded, skipped, queued and why. */
+void ledger_how(const struct ledger *ledger, const struct machine *machine, char *ret_text,
+                size_t size);
+
 /* The category that holds most of the critical path (or, untraced, the busiest resource): what
  * limits the run. */
 size_t ledger_limit(const struct ledger *ledger);

@@ -384,6 +384,9 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
     text_printf(text, "\nPipelined: %.6f us, %llu transfers in %llu slices\n",
                 us(cell->pipelined->total_ps), (unsigned long long)cell->pipelined->transfers,
                 (unsigned long long)cell->pipelined->slices);
+    char how[256];
+    ledger_how(cell->pipelined, cell->machine, how, sizeof how);
+    text_printf(text, "  simulated: %s\n", how);
     struct plan_cursor cursor;
     struct span span;
     plan_first(plan, &cursor);
