@@ -188,7 +188,8 @@ static bool op_turns(const struct plan *plan, const struct fold *fold, const str
     struct value where = value_constant(1, 1, 0);
     if (op->conditional)
         where = value_of(scope, &op->where);
-    if (op->kind != PLAN_SEND || op->edge_count > 0 || !value_is_constant(where))
+    if (op->kind != PLAN_SEND || op->edge_count > 0 || op->packed.uses_loops ||
+        !value_is_constant(where))
         return false;
     if (value_is_exact(where) && where.lo == 0)
         return true;
