@@ -2,12 +2,18 @@
 #
 #   make run      install what is missing, build, print the worked table
 #   make test     install what is missing, build, run every test
+#   make mpi-test the sweep under MPI (MPI=1 builds out/build/mpicc-release/bin/gdsim)
 #   MODE=release|debug|asan|tsan|cov   CC=gcc|clang   V=1 shows the commands
 
 MODE   ?= release
 PREFIX ?= /usr/local
 ifeq ($(origin CC),default)
 CC := gcc
+endif
+# MPI=1: gdsim sweep under mpirun. The default build knows nothing of MPI.
+MPI ?= 0
+ifeq ($(MPI),1)
+CC := mpicc
 endif
 V ?= 0
 Q := $(if $(filter 0,$(V)),@,)
@@ -30,7 +36,7 @@ OPT_cov     := -O0 -g --coverage
 OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 # -ffp-contract=off: the same bits from gcc and clang, with and without FMA units.
 CFLAGS_ALL = -std=c17 -D_XOPEN_SOURCE=700 -ffp-contract=off $(OPT_$(MODE)) $(WARN) -I. \
-             $(PKG_CFLAGS) -MMD -MP $(CFLAGS)
+             $(PKG_CFLAGS) $(if $(filter 1,$(MPI)),-DGDSIM_MPI) -MMD -MP $(CFLAGS)
 PKGS := gsl yaml-0.1 lua5.4 jansson expat
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lcsv -lm -lpthread
@@ -50,7 +56,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,out/build/clang-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ALL_C := $(wildcard models/*.[ch] sim/*/*.[ch] tests/*/*.[ch] probe/*.[ch])
 
-.PHONY: all run test unit validate fakes deps deps-dev asan compilers fuzz bench format format-check \
+.PHONY: all run test unit validate fakes deps deps-dev deps-mpi mpi-test asan compilers fuzz bench format format-check \
         headers-check install clean help
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -82,6 +88,12 @@ validate: all
 	$(Q)UPDATE=1 GDSIM=$(BIN)/gdsim tests/docs.sh
 	$(Q)$(BIN)/gdsim validate --brief -o out/validation.csv
 
+# The same bytes from two processes as from one.
+mpi-test: deps-mpi
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory all MPI=1
+	$(Q)GDSIM=$(BIN)/gdsim MPI_GDSIM=out/build/mpicc-$(MODE)/bin/gdsim tests/mpi.sh
+
 # Fuzz targets, each for FUZZ_SECONDS.
 fuzz: deps-dev
 	$(Q)$(MAKE) --no-print-directory CC=clang MODE=fuzz fuzz-targets
@@ -92,8 +104,11 @@ fuzz-targets: $(FUZZ_BIN)
 DEB_PKGS := gcc make pkg-config libc6-dev libgsl-dev libyaml-dev liblua5.4-dev libcsv-dev \
             libjansson-dev libcmocka-dev libexpat1-dev
 DEB_DEV_PKGS := clang clang-format libclang-rt-14-dev valgrind time bsdextrautils
+DEB_MPI_PKGS := libopenmpi-dev openmpi-bin
 deps:
 	$(Q)tests/deps.sh $(DEB_PKGS)
+deps-mpi:
+	$(Q)tests/deps.sh $(DEB_PKGS) $(DEB_MPI_PKGS)
 deps-dev:
 	$(Q)tests/deps.sh $(DEB_PKGS) $(DEB_DEV_PKGS)
 

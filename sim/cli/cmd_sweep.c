@@ -138,9 +138,19 @@ static int run(struct sweep *sweep, const struct sweep_options *options)
         fprintf(stderr, "gdsim: --resume or --restart, not both\n");
         return EXIT_BAD_INPUT;
     }
+#ifdef GDSIM_MPI
+    int rank, ranks;
+    sweep_mpi_start(&rank, &ranks);
+    if (rank > 0 && !freopen("/dev/null", "w", stderr)) /* rank 0 says it once for all */
+        return EXIT_RUN_FAILED;
+#endif
     int code = sweep_open(sweep, options);
     if (code)
         return code;
+#ifdef GDSIM_MPI
+    if (rank > 0)
+        return sweep_mpi_work(sweep, threads) ? EXIT_RUN_FAILED : EXIT_FINE;
+#endif
     enum status status = run_to_file(sweep, threads, &error);
     return status ? cli_fail(&error) : EXIT_FINE;
 }
@@ -161,6 +171,11 @@ int cmd_sweep(int argc, char **argv)
         return EXIT_RUN_FAILED;
     }
     int code = run(sweep, &options);
+#ifdef GDSIM_MPI
+    if (code == EXIT_RUN_FAILED)
+        sweep_mpi_abort(); /* the others may wait for this rank */
+    sweep_mpi_stop();
+#endif
     sweep_close(sweep);
     free(sweep);
     return code;

@@ -52,6 +52,8 @@ enum status sweep_run(struct sweep *sweep, struct sweep_file *file, unsigned thr
 /* Which rank this is of how many. */
 void sweep_mpi_start(int *ret_rank, int *ret_ranks);
 void sweep_mpi_stop(void);
+/* End all ranks, if there are others. */
+void sweep_mpi_abort(void);
 /* Rank 0: serve the others until `blocks` is through. Other ranks: work for rank 0. */
 void sweep_mpi_serve(struct sweep_local *local, struct sweep_progress *progress, int ranks);
 enum status sweep_mpi_work(struct sweep *sweep, unsigned threads);
