@@ -298,7 +298,8 @@ static enum status run_point(struct sweep_worker *worker, const struct request *
                                    .routes = routes,
                                    .size_B = request->size_B,
                                    .accounting = request->accounting,
-                                   .trace = true};
+                                   .trace = true,
+                                   .walk = worker->sweep->base.walk};
     const struct ledger *ledger;
     enum status status = engine_rerun(worker->engine, &job, &ledger, error);
     if (status) {
@@ -372,6 +373,7 @@ static enum status run_plain(struct sweep_worker *worker, const struct design_va
     if (status)
         return status;
     run->open = true;
+    run->pair.view.walk = sweep->base.walk;
     run->pair.view.sizes_B = &request->size_B;
     run->pair.view.size_count = 1;
     status = experiment_run(&run->pair.experiment, request->accounting, &run->results, error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/core/fold.h"
+#include "sim/core/lockstep.h"
 #include "sim/core/order.h"
 #include "sim/core/protocol.h"
 #include "sim/core/walk.h"
@@ -33,6 +34,7 @@ enum status walk_kind_find(const char *name, enum walk_kind *ret_walk, struct er
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
+/* What every run needs; walk_start adds what lanes and messages need. */
 static enum status walk_init(struct walk *walk, struct engine *engine, const struct engine_job *job,
                              const struct fold *fold, struct ledger *ledger, struct error *error)
 {
@@ -55,12 +57,6 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
     walk->free_flow = UINT32_MAX;
     queue_init(&walk->queue);
     steady_init(&walk->steady, job->walk == WALK_AUTO);
-    enum status status = mailroom_init(&walk->mailroom, walk->plan, &walk->fold, error);
-    if (!status)
-        status = privates_init(&walk->privates, walk->ranks, error);
-    if (status)
-        return status;
-    uint32_t lanes = walk->plan->lanes;
     size_t uplinks = 0;
     if (machine_fabric(walk->machine) != FABRIC_ONE_SWITCH)
         uplinks = (size_t)machine_leaves(walk->machine) *
@@ -68,18 +64,30 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
     walk->resources = (uint32_t)walk->machine->node.resource_count;
     walk->first_uplink = (size_t)walk->nodes * walk->resources;
     walk->used_count = walk->first_uplink + 2 * uplinks;
-    /* The switch has a lane for each of its ports, so that they run side by side. */
-    walk->lane_count = (size_t)walk->ranks * lanes * (plan_uses_switch(walk->plan) ? 2 : 1);
-    walk->lanes = calloc(walk->lane_count + 1, sizeof *walk->lanes);
     walk->used = calloc(walk->used_count, sizeof *walk->used);
-    walk->seen = calloc(fold->kind ? walk->used_count : 1, sizeof *walk->seen);
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
     for (int network = 0; network < 2; network++)
         walk->cut[network] = protocol_cut(walk->machine, walk->plan, network);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
-    if (!walk->lanes || !walk->used || !walk->seen || !walk->slot_chunks)
-        return error_set(error, STATUS_NOMEM, "out of memory");
+    return walk->used && walk->slot_chunks ? STATUS_OK
+                                           : error_set(error, STATUS_NOMEM, "out of memory");
+}
+
+static enum status walk_start(struct walk *walk)
+{
+    uint32_t lanes = walk->plan->lanes;
+    enum status status = mailroom_init(&walk->mailroom, walk->plan, &walk->fold, walk->error);
+    if (!status)
+        status = privates_init(&walk->privates, walk->ranks, walk->error);
+    if (status)
+        return status;
+    /* The switch has a lane for each of its ports, so that they run side by side. */
+    walk->lane_count = (size_t)walk->ranks * lanes * (plan_uses_switch(walk->plan) ? 2 : 1);
+    walk->lanes = calloc(walk->lane_count + 1, sizeof *walk->lanes);
+    walk->seen = calloc(walk->fold.kind ? walk->used_count : 1, sizeof *walk->seen);
+    if (!walk->lanes || !walk->seen)
+        return error_set(walk->error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < walk->lane_count; i++) {
         uint32_t owner = (uint32_t)(i / lanes), ranks = walk->ranks;
         walk->lanes[i].rank = owner < ranks ? owner : ranks;
@@ -302,7 +310,12 @@ static enum status run_once(struct engine *engine, const struct engine_job *job,
     if (status)
         return status;
     status = walk_init(&walk, engine, job, &attempt->fold, &ledger, error);
-    if (!status)
+    int done = !status && attempt->width ? lockstep_run(&walk) : 0;
+    if (done < 0)
+        status = error->status;
+    if (!status && !done)
+        status = walk_start(&walk);
+    if (!status && !done)
         status =
             attempt->width ? order_run(&walk, attempt->width, &attempt->why) : run_events(&walk);
     attempt->broken = walk.fold_broken;

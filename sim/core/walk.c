@@ -25,9 +25,8 @@ static void share_flags(const struct walk *walk, const struct route *route, stru
     }
 }
 
-/* The timing of a route for a slice size; made on first use. Few sizes occur in one run. */
-static const struct timing *timing_get(struct walk *walk, size_t slot, double slice_B,
-                                       struct posting posting)
+const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
+                                 struct posting posting)
 {
     for (size_t i = walk->timing_count; i-- > 0;)
         if (walk->timings[i]->slot == slot && equal(walk->timings[i]->slice_B, slice_B) &&
@@ -159,10 +158,10 @@ enum status walk_prepare(struct walk *walk, struct lane *lane)
     lane->slice = 0;
     lane->slices = (uint32_t)slices;
     struct posting posting = {.packed = packed};
-    lane->timing = timing_get(walk, slot, bytes / slices, posting);
+    lane->timing = walk_timing(walk, slot, bytes / slices, posting);
     posting.cost_s = op->cost_s;
     lane->first_timing =
-        op->cost_s > 0 ? timing_get(walk, slot, bytes / slices, posting) : lane->timing;
+        op->cost_s > 0 ? walk_timing(walk, slot, bytes / slices, posting) : lane->timing;
     if (!lane->timing || !lane->first_timing) {
         if (op->mechanism && !walk->error->line)
             walk->error->line = op->line;

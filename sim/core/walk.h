@@ -124,6 +124,11 @@ struct walk {
 /* `happened` may let the lane go on: issue whatever it can issue now. */
 enum status walk_lane_run(struct walk *walk, size_t index, enum lane_wait happened);
 
+/* The timing of a route for a slice size; made on first use. Few sizes occur in one run. NULL:
+ * walk->error says why. */
+const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
+                                 struct posting posting);
+
 /* Take the slice through its stage as far as it gets now; begin its present stage. See flow.c. */
 enum status flow_advance(struct walk *walk, uint32_t index);
 enum status flow_stage(struct walk *walk, uint32_t index);
