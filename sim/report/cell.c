@@ -11,32 +11,47 @@
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
-/* libcsv's own rules of quoting, which quote every field. */
+/* Quoted as libcsv quotes; most texts hold no quote, and then it is a copy. */
 static void csv_text(struct text *text, const char *string)
 {
     size_t length = strlen(string);
     size_t needed = 2 * length + 2; /* were every character a quote */
     if (!text_reserve(text, needed))
         return;
-    text->length += csv_write(text->data + text->length, needed, string, length);
+    char *to = text->data + text->length;
+    if (memchr(string, '"', length)) {
+        text->length += csv_write(to, needed, string, length);
+    } else {
+        to[0] = '"';
+        memcpy(to + 1, string, length);
+        to[length + 1] = '"';
+        text->length += length + 2;
+    }
     text->data[text->length] = '\0';
 }
 
+/* A number straight into the text. */
 static void append_number(struct text *text, double value)
 {
-    char number[NUMBER_TEXT_MAX];
     size_t length;
-    (void)number_print(value, number, &length);
-    text_append(text, number, length);
+    if (!text_reserve(text, NUMBER_TEXT_MAX))
+        return;
+    (void)number_print(value, text->data + text->length, &length);
+    text->length += length;
+}
+
+static void append_int(struct text *text, int64_t value)
+{
+    if (text_reserve(text, NUMBER_TEXT_MAX))
+        text->length += number_print_int(value, text->data + text->length);
 }
 
 void cell_csv(struct text *text, enum grid_kind kind, const struct cell *cell)
 {
-    char number[NUMBER_TEXT_MAX];
     if (!cell->present || (kind == GRID_REAL && isnan(cell->as.real)))
         return;
     if (kind == GRID_INT)
-        text_append(text, number, number_print_int(cell->as.integer, number));
+        append_int(text, cell->as.integer);
     else if (kind == GRID_BOOL)
         text_append(text, cell->as.truth ? "true" : "false", cell->as.truth ? 4 : 5);
     else if (kind == GRID_TEXT)
@@ -73,8 +88,8 @@ void cells_csv(struct text *text, const struct grid_column *columns, const struc
     for (size_t i = 0; i < count; i++) {
         if (columns[i].human_only)
             continue;
-        if (!first)
-            text_append(text, ",", 1);
+        if (!first && text_reserve(text, 1))
+            text->data[text->length++] = ',';
         first = false;
         cell_csv(text, columns[i].kind, &cells[i]);
     }
@@ -134,11 +149,10 @@ static void json_number(struct text *text, double value)
 
 void cell_json(struct text *text, enum grid_kind kind, const struct cell *cell)
 {
-    char number[NUMBER_TEXT_MAX];
     if (!cell->present || (kind == GRID_REAL && isnan(cell->as.real)))
         text_append(text, "null", 4);
     else if (kind == GRID_INT)
-        text_append(text, number, number_print_int(cell->as.integer, number));
+        append_int(text, cell->as.integer);
     else if (kind == GRID_BOOL)
         text_append(text, cell->as.truth ? "true" : "false", cell->as.truth ? 4 : 5);
     else if (kind == GRID_TEXT)

@@ -43,11 +43,18 @@ int number_print_slowly(double value, char buffer[NUMBER_TEXT_MAX], size_t *ret_
     return digits;
 }
 
-/* Decimal digits of a number below 10^20 into out[0..count), zeros in front. */
+/* Decimal digits of a number below 10^20 into out[0..count), zeros in front; two at a time. */
 static void put_digits(uint64_t number, char *out, int count)
 {
-    for (int i = count; i-- > 0; number /= 10)
-        out[i] = (char)('0' + number % 10);
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    int i = count;
+    for (; i > 1; i -= 2, number /= 100)
+        memcpy(out + i - 2, pairs + 2 * (number % 100), 2);
+    if (i == 1)
+        out[0] = (char)('0' + number % 10);
 }
 
 size_t number_print_int(int64_t value, char buffer[NUMBER_TEXT_MAX])
@@ -133,28 +140,31 @@ static bool round_to(struct split number, int digits, int *exponent, uint64_t *r
 static size_t put_fixed(uint64_t number, int digits, int exponent, char *out)
 {
     char text[DIGITS_MOST];
-    size_t at = 0;
     put_digits(number, text, digits);
     while (digits > 1 && text[digits - 1] == '0')
         digits--;
     if (exponent < 0) {
-        out[at++] = '0';
-        out[at++] = '.';
-        for (int i = -1; i > exponent; i--)
-            out[at++] = '0';
-        memcpy(out + at, text, (size_t)digits);
-        return at + (size_t)digits;
+        size_t zeros = (size_t)(1 - exponent); /* 0.00 */
+        memcpy(out, "0.0000", zeros);
+        memcpy(out + zeros, text, (size_t)digits);
+        return zeros + (size_t)digits;
     }
-    for (int i = 0; i <= exponent || i < digits; i++) {
-        if (i == exponent + 1)
-            out[at++] = '.';
-        out[at++] = i < digits ? text[i] : '0';
+    int before = exponent + 1; /* the point */
+    if (digits <= before) {
+        memcpy(out, text, (size_t)digits);
+        memset(out + digits, '0', (size_t)(before - digits));
+        return (size_t)before;
     }
-    return at;
+    memcpy(out, text, (size_t)before);
+    out[before] = '.';
+    memcpy(out + before + 1, text + before, (size_t)(digits - before));
+    return (size_t)digits + 1;
 }
 
 int number_print(double value, char buffer[NUMBER_TEXT_MAX], size_t *ret_length)
 {
+    static const double powers[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e0,  1e1,  1e2,  1e3,  1e4, 1e5,
+                                    1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14};
     double magnitude = fabs(value);
     if (!(magnitude >= 1e-4 && magnitude < 1e15))
         return number_print_slowly(value, buffer, ret_length);
@@ -164,7 +174,13 @@ int number_print(double value, char buffer[NUMBER_TEXT_MAX], size_t *ret_length)
     memcpy(&bits, &magnitude, sizeof bits);
     struct split number = {(bits & (hidden - 1)) | hidden,
                            (int)(bits >> MANTISSA_BITS) - EXPONENT_BIAS};
-    int exponent = (number.exponent + MANTISSA_BITS) * 1233 / 4096, digits = DIGITS_LEAST;
+    /* log10(2) = 1233/4096, downwards; at most one too low, and round_to corrects what is not exact
+     * below 1. */
+    int exponent = (number.exponent + MANTISSA_BITS + 64) * 1233 / 4096 - 19;
+    int digits = DIGITS_LEAST;
+    exponent = exponent < LOWEST ? LOWEST : exponent;
+    if (exponent < HIGHEST && magnitude >= powers[exponent + 1 - LOWEST])
+        exponent++;
     uint64_t decimal;
     while (!round_to(number, digits, &exponent, &decimal) && digits < DIGITS_MOST)
         digits++;
