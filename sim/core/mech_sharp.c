@@ -305,7 +305,8 @@ MECHANISM(sharp)
         return between(machine, ends, route, error);
     bool up = ends->src.kind == ENDPOINT_DEVICE;
     int levels = levels_of(machine, ends->groups);
-    struct route other = {0}; /* the way back */
+    struct route other; /* the way back */
+    route_init(&other);
     struct pass pass, back;
     enum status status = build(machine, ends, !up, levels, &other, &back, error);
     if (!status)

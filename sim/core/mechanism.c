@@ -60,7 +60,7 @@ const struct mechanism *mechanism_find(const char *name)
 enum status mechanism_route(const struct mechanism *mechanism, const struct machine *machine,
                             const struct endpoints *ends, struct route *route, struct error *error)
 {
-    memset(route, 0, sizeof *route);
+    route_init(route);
     route->asked = route->taken = mechanism;
     enum status status = mechanism->route(machine, ends, route, error);
     return status ? status : protocol_lay(mechanism, machine, route, error);

@@ -181,6 +181,7 @@ void params_init(struct params *params, enum param_kind kind)
     param_range(kind, &first, &count);
     memset(params, 0, sizeof *params);
     params->kind = kind;
+    params->first = (uint16_t)first;
     for (size_t i = 0; i < count; i++)
         params->value[i] = table[first + i].fallback;
 }
@@ -188,10 +189,7 @@ void params_init(struct params *params, enum param_kind kind)
 static size_t slot_of(const struct params *params, enum param_id id)
 {
     assert(id < PARAM_COUNT && table[id].kind == params->kind);
-    size_t first = id; /* rows of a kind stand together */
-    while (first > 0 && table[first - 1].kind == params->kind)
-        first--;
-    return (size_t)id - first;
+    return (size_t)id - params->first; /* rows of a kind stand together */
 }
 
 double param_get(const struct params *params, enum param_id id)

@@ -74,6 +74,7 @@ struct origin {
 
 struct params {
     enum param_kind kind;
+    uint16_t first; /* row of the kind */
     double value[PARAM_MAX_PER_KIND];
     struct origin origin[PARAM_MAX_PER_KIND];
 };

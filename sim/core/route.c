@@ -8,6 +8,14 @@
 
 #include "sim/core/protocol.h"
 
+void route_init(struct route *route)
+{
+    const size_t first = offsetof(struct route, stage_count);
+    memset((char *)route + first, 0, offsetof(struct route, verdicts) - first);
+    route->verdict_count = 0;
+    route->verdicts[0].sentence[0] = '\0';
+}
+
 /* ---- stages and legs ------------------------------------------------------------------------ */
 
 static enum status too_long(struct error *error)

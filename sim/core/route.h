@@ -106,6 +106,9 @@ struct endpoints {
     uint32_t groups; /* to or from a switch: of the job */
 };
 
+/* An empty route. Its arrays are not cleared: each entry is, when it is taken. */
+void route_init(struct route *route);
+
 /* ---- for mechanisms: put a route together, front to back ------------------------------------ */
 
 /* Open a stage. `param` names the software cost of the handoff before it, paid by the thread of
