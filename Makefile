@@ -174,6 +174,7 @@ headers-check:
 bench: deps-dev
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)GDSIM=$(BIN)/gdsim tests/bench/run.sh
+	$(Q)GDSIM=$(BIN)/gdsim tests/bench/sweep.sh
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gdsim/models

@@ -7,7 +7,7 @@
  *   sweep_point.c    one point: its machine, its run, its row
  *   sweep_file.c     the file that grows in order, its journal, --resume
  *   sweep_rows.c     reading rows back
- *   sweep_run.c      threads, progress
+ *   sweep_run.c      threads, progress; sweep_mpi.c: other processes
  *   sweep_summary.c  what a planner wants to read afterwards
  *
  * A point must not read YAML, run Lua or look for routes again where nothing that they depend on
