@@ -9,7 +9,6 @@
 
 struct sweep_worker {
     struct sweep *sweep;
-    struct engine *engine;
     const struct variant *variant;
     size_t variant_index;
     struct machine machine; /* the variant's, with the numbers of the last point */
@@ -20,6 +19,7 @@ struct sweep_worker {
     struct routes *routes; /* by place in the table of mechanisms; with `made`, of this machine */
     bool *made;
     const struct plan_entry **plans; /* by algorithm and mechanism; of this machine */
+    struct engine **engines;         /* likewise; each remembers what it found out about its plan */
     size_t algorithms;
     struct cell *cells;
     /* By a protocol: the machine of the last point, settled for its size, and its routes. */
@@ -40,9 +40,9 @@ struct sweep_worker *sweep_worker_new(struct sweep *sweep)
     worker->routes = calloc(mechanism_count, sizeof *worker->routes);
     worker->made = calloc(mechanism_count, sizeof *worker->made);
     worker->plans = calloc(mechanism_count * worker->algorithms, sizeof *worker->plans);
+    worker->engines = calloc(mechanism_count * worker->algorithms, sizeof *worker->engines);
     worker->cells = calloc(sweep->column_count, sizeof *worker->cells);
-    if (engine_new(&worker->engine, NULL) || !worker->routes || !worker->made || !worker->plans ||
-        !worker->cells) {
+    if (!worker->routes || !worker->made || !worker->plans || !worker->engines || !worker->cells) {
         sweep_worker_free(worker);
         return NULL;
     }
@@ -62,16 +62,20 @@ static void forget_routes(struct sweep_worker *worker)
         machine_free(&worker->settled);
     }
     worker->has_settled = false;
-    engine_forget(worker->engine);
+    for (size_t i = 0; i < mechanism_count * worker->algorithms; i++)
+        if (worker->engines[i])
+            engine_forget(worker->engines[i]);
 }
 
 void sweep_worker_free(struct sweep_worker *worker)
 {
     if (!worker)
         return;
-    if (worker->made && worker->routes && worker->engine)
+    if (worker->made && worker->routes && worker->engines)
         forget_routes(worker);
-    engine_free(worker->engine);
+    for (size_t i = 0; worker->engines && i < mechanism_count * worker->algorithms; i++)
+        engine_free(worker->engines[i]);
+    free(worker->engines);
     if (worker->has_machine)
         machine_free(&worker->machine);
     free(worker->routes);
@@ -301,7 +305,10 @@ static enum status run_point(struct sweep_worker *worker, const struct request *
                                    .trace = true,
                                    .walk = worker->sweep->base.walk};
     const struct ledger *ledger;
-    enum status status = engine_rerun(worker->engine, &job, &ledger, error);
+    struct engine **engine = &worker->engines[request->algorithm_index * mechanism_count + at];
+    if (!*engine && engine_new(engine, error))
+        return error->status;
+    enum status status = engine_rerun(*engine, &job, &ledger, error);
     if (status) {
         if (error->line && !error->file[0])
             snprintf(error->file, sizeof error->file, "%s", job.plan->source);
