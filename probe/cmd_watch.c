@@ -275,7 +275,11 @@ static bool run_command(struct run *run)
         become(command, pipes);
     for (int i = 0; i < 3; i++)
         close(pipes[i][1]);
-    bool started = pid > 0 && read(pipes[2][0], &failure, sizeof failure) != sizeof failure;
+    ssize_t told;
+    do /* a signal, the child's end among them, may come first */
+        told = pid > 0 ? read(pipes[2][0], &failure, sizeof failure) : -1;
+    while (pid > 0 && told < 0 && errno == EINTR);
+    bool started = pid > 0 && told != sizeof failure;
     if (started) {
         outputs[0] = pipes[0][0];
         outputs[1] = pipes[1][0];

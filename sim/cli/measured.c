@@ -29,6 +29,54 @@ static double value_of(const struct dataset *about, const struct observation *it
     return item->time_s;
 }
 
+/* The collective that a row names ("all_gather", "all_gather_perf"); -1 if none. */
+static int collective_of(const struct observation *item)
+{
+    char name[32];
+    size_t length = 0;
+    const char *end = strstr(item->what, "_perf");
+    for (const char *c = item->what; *c && c != end && length + 1 < sizeof name; c++)
+        if (*c != '_')
+            name[length++] = *c;
+    name[length] = '\0';
+    return collective_find(name);
+}
+
+/* A data set that says not which rows it means takes them all: refuse those of another collective,
+ * and of experiments that are not one thing. */
+static int check_rows(const struct measured *measured, const struct measured_set *set, size_t first,
+                      size_t end)
+{
+    const struct observation *items = measured->all.items, *other = NULL;
+    if (set->about.what)
+        return EXIT_FINE;
+    for (size_t i = first; i < end; i++) {
+        int collective = collective_of(&items[i]);
+        if (collective >= 0 && collective != (int)set->scenario.collective) {
+            fprintf(stderr,
+                    "%s:%u: this is %s, and %s runs %s\n"
+                    "  hint: --set collective=%s, with -A and an algorithm for it (gdsim list "
+                    "algorithms)\n",
+                    set->about.file, items[i].line, items[i].what,
+                    set->about.scenario ? set->about.scenario : "the scenario",
+                    collective_name(set->scenario.collective),
+                    collective_name((enum collective)collective));
+            return EXIT_BAD_INPUT;
+        }
+        if (collective < 0 && items[i].what[0] && !other)
+            other = &items[i];
+        if (other && strcmp(other->what, items[i].what) != 0) {
+            fprintf(stderr,
+                    "%s:%u: \"%s\" and \"%s\" are different experiments, and one job is compared\n"
+                    "  hint: name one with `what` in the scenario's block `data` "
+                    "(scenarios/README.md)\n",
+                    set->about.file, items[i].line, other->what, items[i].what);
+            return EXIT_BAD_INPUT;
+        }
+    }
+    return EXIT_FINE;
+}
+
 static enum status add_points(struct measured *measured, struct measured_set *set,
                               size_t first_observation)
 {
@@ -146,6 +194,9 @@ static int open_set(struct measured *measured, const struct options *options,
                   set->scenario.mechanisms[0], &error))
         return cli_fail(&error);
     set->open = true;
+    code = check_rows(measured, set, first, end);
+    if (code)
+        return code;
     size_t before = measured->all.count;
     measured->all.count = end; /* of this file only */
     enum status status = add_points(measured, set, first);
@@ -155,9 +206,12 @@ static int open_set(struct measured *measured, const struct options *options,
         return cli_fail(&error);
     }
     if (set->count == 0) {
-        fprintf(stderr, "%s: no row of it is a point of \"%s\"%s%s%s%s\n", about->file, about->name,
-                about->what ? ", what: " : "", about->what ? about->what : "",
-                about->variant ? ", variant: " : "", about->variant ? about->variant : "");
+        fprintf(stderr,
+                "%s: no row of it is a point of \"%s\"%s%s%s%s\n"
+                "  hint: gdsim import prints what its rows hold: a size, a time or a counter\n",
+                about->file, about->name, about->what ? ", what: " : "",
+                about->what ? about->what : "", about->variant ? ", variant: " : "",
+                about->variant ? about->variant : "");
         return EXIT_BAD_INPUT;
     }
     return EXIT_FINE;

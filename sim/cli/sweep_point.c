@@ -340,7 +340,9 @@ static enum status plain_set(struct sweep_worker *worker, const struct design_va
         bool structure = axis->role == ROLE_STRUCTURE;
         if (!structure && axis->role != ROLE_NUMBER)
             continue;
-        for (size_t s = 0; s < (structure ? 1 : slots->count) && *count < CLI_MAX_SET; s++) {
+        for (size_t s = 0; s < (structure ? 1 : slots->count); s++) {
+            if (*count == CLI_MAX_SET)
+                return STATUS_INPUT;
             if (!structure)
                 slot_key(&variant->scenario.machine, &slots->slot[s], key, sizeof key);
             starts[(*count)++] = own->length;
@@ -365,7 +367,9 @@ static enum status run_plain(struct sweep_worker *worker, const struct design_va
     enum status status = plain_set(worker, values, set, &count, &own);
     if (status) {
         text_free(&own);
-        return error_set(error, status, "out of memory");
+        return status == STATUS_NOMEM
+                   ? error_set(error, status, "out of memory")
+                   : error_set(error, status, "the point sets more than %d keys", CLI_MAX_SET);
     }
     struct scenario_request read = {
         .path = shared->file, .root = sweep->root, .set = set, .set_count = count};
@@ -403,13 +407,6 @@ static void plain_close(struct plain_run *run)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* With a protocol of NCCL, an experiment chooses channels for each size: no shortcut knows that. */
-static bool is_settled_by_size(const struct sweep_worker *worker)
-{
-    enum nccl_protocol protocol;
-    return worker->has_machine && protocol_of(&worker->machine, &protocol);
-}
-
 static enum status add_row(struct sweep_worker *worker, uint64_t point, struct text *text,
                            double *ret_us)
 {
@@ -423,7 +420,7 @@ static enum status add_row(struct sweep_worker *worker, uint64_t point, struct t
     error.file[0] = error.hint[0] = '\0';
     error.line = 0;
     enum status status = sweep->options->plain ? STATUS_OK : take_machine(worker, values);
-    bool in_full = sweep->options->plain || (!status && is_settled_by_size(worker));
+    bool in_full = sweep->options->plain;
     if (in_full) {
         memset(&plain, 0, sizeof plain);
         status = run_plain(worker, values, &request, &plain, &error);

@@ -59,6 +59,8 @@ static const struct {
     {"median_us", TIME, 1e-6},
     {"time_us", TIME, 1e-6},
     {"avg_us", TIME, 1e-6},
+    {"avg_time_us", TIME, 1e-6},
+    {"avg_latency_us", TIME, 1e-6},
     {"latency_us", TIME, 1e-6},
     {"us", TIME, 1e-6},
     {"time_s", TIME, 1},
@@ -111,6 +113,7 @@ struct reader {
     enum field kind[MAX_FIELDS];
     double unit[MAX_FIELDS];
     bool counters; /* a column "counter": then "bytes" beside another size is what it counted */
+    bool useless;  /* columns are missing: told once, not for each row */
     int row_end;   /* CR or LF that ended the last row */
 };
 
@@ -154,9 +157,17 @@ static void read_names(struct reader *reader)
     }
     for (size_t i = 0; i < reader->column_count; i++)
         reader->counters = reader->counters || reader->kind[i] == PART;
-    if (!sized)
+    bool measured = false;
+    for (size_t i = 0; i < reader->column_count; i++)
+        measured = measured || reader->kind[i] == TIME || reader->kind[i] == ALGBW ||
+                   reader->kind[i] == BUSBW || reader->kind[i] == COUNTED ||
+                   reader->kind[i] == VALUE;
+    reader->useless = !sized || !measured;
+    if (reader->useless)
         diag_add(reader->diag, (struct mark){reader->in->name, reader->line, 1},
-                 "name the columns for example size_bytes,time_us", "no column of these is a size");
+                 "name them for example size_bytes,time_us; known are also median_us, latency_us, "
+                 "algbw_GBps, busbw_GBps, bandwidth_MBps, bytes_per_call",
+                 "no column of these is a %s", sized ? "time, rate or count" : "size");
 }
 
 /* Text of the columns of one kind, joined. */
@@ -225,6 +236,12 @@ static void read_row(struct reader *reader)
                      isnan(value[SIZE]) ? "size" : "measurement");
         return;
     }
+    for (int i = TIME; i <= BUSBW; i++)
+        if (i != LOW && i != HIGH && !isnan(value[i]) && !(value[i] > 0 && value[i] < 1e18)) {
+            diag_add(reader->diag, mark, "the other rows are used", "its %s is not above 0",
+                     i == TIME ? "time" : "rate");
+            return;
+        }
     words_of(reader, WHAT, what, sizeof what);
     words_of(reader, VARIANT, variant, sizeof variant);
     words_of(reader, PART, part, sizeof part);
@@ -261,7 +278,7 @@ static void take_row(int end, void *data)
     if (!blank && reader->fields[0][0] != '#') {
         if (reader->column_count == 0)
             read_names(reader);
-        else
+        else if (!reader->useless)
             read_row(reader);
     }
     reader->field_count = 0;
