@@ -134,13 +134,17 @@ static void write_reason(struct text *text, const struct runner *runner,
         double change, total = after->total_us - before->total_us;
         const struct part *most = most_changed(before, after, &change);
         text_printf(text, "    %s ", runner->way[way].name);
-        if (fabs(total) < 5e-7 * before->total_us || !most) {
+        if (!before->parts || !after->parts)
+            text_printf(text, "does not run at both");
+        else if (fabs(total) < 5e-7 * before->total_us)
             text_printf(text, "takes the same time");
-        } else {
-            text_printf(text, "takes %.6g us %s, the most of it in %s (%.6g us %s)", fabs(total),
-                        total < 0 ? "less" : "more", most->name, fabs(change),
+        else
+            text_printf(text, "takes %.6g us %s", fabs(total), total < 0 ? "less" : "more");
+        if (fabs(total) >= 5e-7 * before->total_us && before->count && after->count && most)
+            text_printf(text, ", the most of it in %s (%.6g us %s)", most->name, fabs(change),
                         change < 0 ? "less" : "more");
-        }
+        else if (before->parts && after->parts && (!before->count || !after->count))
+            text_printf(text, "; too many transfers to say in what");
         if (before->count && after->count && strcmp(largest(before), largest(after)) == 0)
             text_printf(text, "; its largest part stays %s (%.0f %%, then %.0f %%)\n",
                         largest(before), 100 * share(before), 100 * share(after));
