@@ -174,11 +174,11 @@ int number_print(double value, char buffer[NUMBER_TEXT_MAX], size_t *ret_length)
     memcpy(&bits, &magnitude, sizeof bits);
     struct split number = {(bits & (hidden - 1)) | hidden,
                            (int)(bits >> MANTISSA_BITS) - EXPONENT_BIAS};
-    /* log10(2) = 1233/4096, downwards; at most one too low, and round_to corrects what is not exact
-     * below 1. */
+    /* log10(2) = 1233/4096, downwards, and a little more: at most one off, which round_to corrects.
+     * Within the bounds of the tables. */
     int exponent = (number.exponent + MANTISSA_BITS + 64) * 1233 / 4096 - 19;
     int digits = DIGITS_LEAST;
-    exponent = exponent < LOWEST ? LOWEST : exponent;
+    exponent = exponent < LOWEST ? LOWEST : exponent > HIGHEST ? HIGHEST : exponent;
     if (exponent < HIGHEST && magnitude >= powers[exponent + 1 - LOWEST])
         exponent++;
     uint64_t decimal;
