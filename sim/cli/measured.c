@@ -226,11 +226,9 @@ static int open_file(struct measured *measured, const struct options *options, c
         struct dataset about = measured->datasets.items[i];
         if (strcmp(base_name(about.file), base_name(file)) != 0)
             continue;
-        char *path = about.file;
         about.file = (char *)(uintptr_t)file; /* the one that was given */
         found = true;
         code = open_set(measured, options, &about);
-        (void)path;
     }
     if (found || code)
         return code;
