@@ -188,4 +188,5 @@ clean:
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(PROBE_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(PROBE_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) \
+         $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/fuzz/*.c tests/bench/*.c))
