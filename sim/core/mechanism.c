@@ -63,7 +63,7 @@ enum status mechanism_route(const struct mechanism *mechanism, const struct mach
     route_init(route);
     route->asked = route->taken = mechanism;
     enum status status = mechanism->route(machine, ends, route, error);
-    return status ? status : protocol_lay(mechanism, machine, route, error);
+    return status ? status : protocol_lay(mechanism, machine, ends, route, error);
 }
 
 enum status mechanism_fall_back(const char *name, const struct machine *machine,

@@ -49,6 +49,8 @@ double protocol_hop_s(const struct machine *machine, const struct route *route)
         hardware = NCCL_HW_NVLINK;
     if (route_count_legs(route, LEG_WIRE) > 0)
         hardware = NCCL_HW_NET;
+    if (hardware == NCCL_HW_NET && route->asked == mechanism_find("nvls"))
+        algorithm = NCCL_NVLS_TREE;
     /* With one GPU a node nothing hides the network: the tree's value for all (tuning.cc). */
     if (hardware == NCCL_HW_NET && machine->node.gpu_count == 1)
         algorithm = NCCL_TREE;
@@ -112,7 +114,7 @@ bool protocol_serves(const struct mechanism *mechanism)
 }
 
 enum status protocol_lay(const struct mechanism *mechanism, const struct machine *machine,
-                         struct route *route, struct error *error)
+                         const struct endpoints *ends, struct route *route, struct error *error)
 {
     enum nccl_protocol protocol;
     route->line_factor = 1;
@@ -130,7 +132,9 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
     for (size_t i = 0; i < route->use_count; i++)
         if (machine->node.resources[route->uses[i].resource].kind != RESOURCE_SM)
             route->uses[i].bytes_factor *= route->line_factor;
-    if (mechanism->span != SPAN_SWITCH && route->leg_count > 0)
+    /* What a pass to or from a switch takes is in the base latency of the whole. */
+    bool peers = ends->src.kind == ENDPOINT_DEVICE && ends->dst.kind == ENDPOINT_DEVICE;
+    if (peers && route->leg_count > 0)
         lay_hop(route, protocol_hop_s(machine, route),
                 protocol == NCCL_SIMPLE && lay_flags(machine, route));
     return STATUS_OK;
@@ -145,18 +149,23 @@ static bool is_given(const struct machine *machine, enum param_id id)
     return param_origin(&machine->engine, id)->kind != ORIGIN_DEFAULT;
 }
 
+double protocol_lane_channels(const struct machine *machine, const struct plan *plan)
+{
+    double groups = plan->lanes < plan->chunks ? plan->lanes : plan->chunks;
+    return fmax(1, param_get(&machine->engine, PARAM_ENGINE_CHANNELS) / groups);
+}
+
 struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
                                  bool network)
 {
     enum nccl_protocol protocol;
-    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
     struct protocol_cut cut = {
         .slice_B = param_get(&machine->engine, PARAM_ENGINE_SLICE),
         .halves_B = (double)INFINITY,
         .window = (uint32_t)param_get(&machine->engine, PARAM_ENGINE_WINDOW),
     };
     bool given = is_given(machine, PARAM_ENGINE_SLICE);
-    double each = given ? 1 : fmax(1, channels / plan->lanes);
+    double each = given ? 1 : protocol_lane_channels(machine, plan);
     cut.grain_B = cut.slice_B *= each;
     if (given || !protocol_of(machine, &protocol))
         return cut;

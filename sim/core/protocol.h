@@ -38,10 +38,14 @@ bool protocol_serves(const struct mechanism *mechanism);
 /* Lay the protocol on a route that has just been built. STATUS_INPUT where NCCL has no such
  * transfer. */
 enum status protocol_lay(const struct mechanism *mechanism, const struct machine *machine,
-                         struct route *route, struct error *error);
+                         const struct endpoints *ends, struct route *route, struct error *error);
 
 /* NCCL's latency for one step over the route, in seconds; 0 without a protocol. */
 double protocol_hop_s(const struct machine *machine, const struct route *route);
+
+/* Channels that a lane of the plan stands for, at least 1. Lanes that carry the same chunks are one
+ * channel's: the ways up and down a tree. */
+double protocol_lane_channels(const struct machine *machine, const struct plan *plan);
 
 /* How transfers of a lane are cut into slices. */
 struct protocol_cut {

@@ -205,7 +205,8 @@ static void write_slots(struct text *text, const struct explain_cell *cell,
             nccl_grain_B(protocol), 1e6 * protocol_hop_s(cell->machine, route));
     if (channels > 0)
         text_printf(text, "  %.0f channels on %u lane%s of the script, %.4g a lane\n", channels,
-                    lanes, lanes == 1 ? "" : "s", channels / lanes);
+                    lanes, lanes == 1 ? "" : "s",
+                    protocol_lane_channels(cell->machine, cell->column->plan));
     if (channels > 0 || protocol_of(cell->machine, &protocol))
         text_printf(text, "  so a slot of a lane is %.15g B, and %u are in flight at most\n",
                     cut.slice_B, cut.window);

@@ -299,6 +299,26 @@ static void a_slice_that_was_given_stands(void **state)
     machine_free(&machine);
 }
 
+/* Chains of a tree have a lane up and one down, and are channels of NCCL; so are the rings of a
+ * node, and the one ring stands for all channels. */
+static void lanes_that_share_chunks_are_one_channel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        double each;
+    } rows[] = {{"lua/nccl_tree.lua", 24 / 8.0}, {"lua/rings.lua", 24 / 8.0}, {"lua/ring.lua", 24}};
+    struct machine machine;
+    pair_of_gpus(&machine, PROTOCOL_SIMPLE, 24);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct plan plan;
+        core_lua_file(rows[i].script, 16, 8, &plan);
+        assert_near(protocol_lane_channels(&machine, &plan), rows[i].each, 0);
+        plan_free(&plan);
+    }
+    machine_free(&machine);
+}
+
 /* ---- where the buffers are --------------------------------------------------------------------
  */
 
@@ -373,6 +393,7 @@ int main(void)
         cmocka_unit_test(lanes_share_the_channels),
         cmocka_unit_test(channels_to_host_memory),
         cmocka_unit_test(slots_do_not_hold_back_the_end_of_a_chain),
+        cmocka_unit_test(lanes_that_share_chunks_are_one_channel),
         cmocka_unit_test(a_slice_that_was_given_stands),
         cmocka_unit_test(ll_sends_from_host_memory),
         cmocka_unit_test(what_nccl_does_not_have_is_refused),
