@@ -80,9 +80,16 @@ static void set_gpu(struct driver_gpu *gpu, const char *key, const char *value)
         gpu->stream_memops = yes_no(value);
 }
 
-static void add_link(struct driver_gpu *gpu, const char *to)
+static void add_link(struct driver *driver, struct driver_gpu *gpu, const char *to)
 {
     char target[PCI_BUSID];
+    int links = 0;
+    for (size_t i = 0; i < gpu->link_count; i++)
+        links += gpu->links[i].count;
+    if (links == DRIVER_LINKS) {
+        driver->nvlinks_over = true;
+        return;
+    }
     if (!pci_busid(to, target))
         strcpy(target, strcmp(to, "nvswitch") == 0 ? "nvswitch" : "other");
     for (size_t i = 0; i < gpu->link_count; i++)
@@ -90,8 +97,6 @@ static void add_link(struct driver_gpu *gpu, const char *to)
             gpu->links[i].count++;
             return;
         }
-    if (gpu->link_count == DRIVER_LINKS)
-        return;
     strcpy(gpu->links[gpu->link_count].to, target);
     gpu->links[gpu->link_count++].count = 1;
 }
@@ -123,7 +128,7 @@ static void parse_line(struct driver *driver, const char *line)
     if (strcmp(word, "gpu") == 0 && i >= 0)
         set_gpu(gpu_at(driver, i), second, after_second);
     else if (strcmp(word, "nvlink") == 0 && i >= 0)
-        add_link(gpu_at(driver, i), second);
+        add_link(driver, gpu_at(driver, i), second);
     else if (strcmp(word, "p2p") == 0 && i >= 0 && j >= 0)
         snprintf(driver->p2p[i][j], sizeof driver->p2p[i][j], "%.23s", after_second);
     else if (strcmp(word, "peer") == 0 && i >= 0 && j >= 0)
@@ -151,6 +156,10 @@ void driver_parse(const char *text, struct driver *ret_driver)
                  text);
         parse_line(ret_driver, line);
         text += length + (text[length] == '\n');
+    }
+    if (ret_driver->nvlinks_over) {
+        ret_driver->nvlinks_known = false;
+        add_reason(ret_driver, "nvlink", "the driver names more links than any GPU has");
     }
 }
 

@@ -139,14 +139,25 @@ static void write_host(const struct yaml *yaml)
 
 /* ---- pci ------------------------------------------------------------------------------------- */
 
+/* Linux writes "16.0 GT/s PCIe". */
+static void write_speed(const struct yaml *yaml, const char *key, const char *speed)
+{
+    static const char plain[] = "0123456789./GTsPCIe ";
+    if (!speed[0])
+        return;
+    fprintf(yaml->to, ", %s: ", key);
+    if (speed[strspn(speed, plain)])
+        quote(yaml, speed);
+    else
+        fputs(speed, yaml->to);
+}
+
 static void write_link(const struct yaml *yaml, const struct pci_device *device)
 {
-    if (device->speed[0])
-        fprintf(yaml->to, ", speed: %s", device->speed);
+    write_speed(yaml, "speed", device->speed);
     if (device->width)
         fprintf(yaml->to, ", width: %d", device->width);
-    if (device->max_speed[0])
-        fprintf(yaml->to, ", max_speed: %s", device->max_speed);
+    write_speed(yaml, "max_speed", device->max_speed);
     if (device->max_width)
         fprintf(yaml->to, ", max_width: %d", device->max_width);
 }

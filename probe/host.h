@@ -6,6 +6,7 @@
 #include "probe/sys.h"
 
 enum { UNKNOWN = -1, NO = 0, YES = 1 };
+enum { NIC_MAX_RATE_Gbps = 10000 }; /* of one port; what is faster is a mistake */
 
 struct host_cpu {
     char arch[16], vendor[32], name[64]; /* "": unknown */

@@ -72,7 +72,7 @@ static void read_port(const struct sys *sys, const char *port, struct host_nic *
     double value = strtod(rate, &end);
     if (!active)
         why_set(&nic->why, "a port is not active (%s)", state);
-    else if (end == rate || strncmp(end, " Gb/sec", 7) != 0 || !(value > 0 && value < 1e6))
+    else if (end == rate || strncmp(end, " Gb/sec", 7) != 0 || !(value >= 0.001 && value <= NIC_MAX_RATE_Gbps))
         why_set(&nic->why, "%.60s says \"%.32s\"", path, rate);
     else
         nic->rate_Gbps += value;
@@ -128,7 +128,7 @@ static void read_interface(const struct sys *sys, const struct pci *pci, struct 
     snprintf(path, sizeof path, "/sys/class/net/%s/speed", name);
     if (!sys_number(sys, path, &speed_Mbps, &nic->why))
         return;
-    if (speed_Mbps > 0 && speed_Mbps < 1000000000)
+    if (speed_Mbps > 0 && speed_Mbps <= 1000LL * NIC_MAX_RATE_Gbps)
         nic->rate_Gbps = (double)speed_Mbps / 1000;
     else
         why_set(&nic->why, "%s says %lld: the link is down, or virtual", path, speed_Mbps);

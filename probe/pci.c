@@ -109,6 +109,10 @@ static void read_bars(const struct sys *sys, struct pci_device *device)
                            flags = strtoull(end, &end, 16);
         if (end == at || last < start)
             break;
+        if (last - start >= PCI_MAX_BAR_B) {
+            why_set(&device->bar_why, "%s says that BAR %d is larger than 1 PB", path, i);
+            break;
+        }
         device->bar_B[i] = last == 0 ? 0 : last - start + 1;
         if (flags & IS_MEMORY && flags & PREFETCHABLE && device->bar_B[i] > 0 &&
             (device->window < 0 || device->bar_B[i] > device->bar_B[device->window]))

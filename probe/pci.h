@@ -8,6 +8,7 @@
 #include "probe/sys.h"
 
 enum { PCI_BUSID = 20, PCI_BARS = 6, PCI_DEVICES_MAX = 8192 };
+#define PCI_MAX_BAR_B 1000000000000000ull /* what is larger is no BAR */
 
 /* GPU and NVSwitch: NVIDIA's. A server's management card is a display too. */
 enum pci_kind { PCI_OTHER, PCI_GPU, PCI_NIC, PCI_NVME, PCI_BRIDGE, PCI_NVSWITCH };

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Run the libFuzzer targets given, each for FUZZ_SECONDS, on a corpus of the project's own files.
+# FUZZ_SEED makes a run repeatable as far as a time limit allows; without it each run is another.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
@@ -42,10 +43,11 @@ for target in "$@"; do
     *) cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus" ;;
     esac
     # A script may use all its instructions: that is slow, not stuck.
-    if "$target" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=60 -rss_limit_mb=2048 \
+    if "$target" -max_total_time="${FUZZ_SECONDS:-30}" -seed="${FUZZ_SEED:-0}" -timeout=60 -rss_limit_mb=2048 \
         -max_len=4096 -artifact_prefix="out/fuzz/$name-" "$corpus" >"out/fuzz/$name.log" 2>&1; then
         echo "$name: $(grep -oE 'Done [0-9]+ runs' "out/fuzz/$name.log" | tail -n 1), no fault"
     else
+        grep "INFO: Seed" "out/fuzz/$name.log"
         tail -n 40 "out/fuzz/$name.log"
         bad=1
     fi
