@@ -44,8 +44,8 @@ struct driver {
     int cuda_version; /* 0: unknown */
     struct driver_gpu gpus[DRIVER_GPUS];
     size_t gpu_count;
-    bool nvlinks_known, nvlinks_over; /* over: more than DRIVER_LINKS of one GPU were told */
-    char p2p[DRIVER_GPUS][DRIVER_GPUS][24];     /* "": unknown */
+    bool nvlinks_known, nvlinks_over;       /* over: more than DRIVER_LINKS of one GPU were told */
+    char p2p[DRIVER_GPUS][DRIVER_GPUS][24]; /* "": unknown */
     signed char peer[DRIVER_GPUS][DRIVER_GPUS]; /* YES, NO, UNKNOWN */
     int verbs_dmabuf;
     struct {

@@ -72,7 +72,8 @@ static void read_port(const struct sys *sys, const char *port, struct host_nic *
     double value = strtod(rate, &end);
     if (!active)
         why_set(&nic->why, "a port is not active (%s)", state);
-    else if (end == rate || strncmp(end, " Gb/sec", 7) != 0 || !(value >= 0.001 && value <= NIC_MAX_RATE_Gbps))
+    else if (end == rate || strncmp(end, " Gb/sec", 7) != 0 ||
+             !(value >= 0.001 && value <= NIC_MAX_RATE_Gbps))
         why_set(&nic->why, "%.60s says \"%.32s\"", path, rate);
     else
         nic->rate_Gbps += value;
