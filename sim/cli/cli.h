@@ -27,9 +27,15 @@ struct options {
     const char *output;
 };
 
-/* A child parser for argp: --set, --sizes, --accounting, --algorithm, --mechanism, --format, -o.
- * Its input is a struct options. */
-extern const struct argp options_argp;
+/* Read a command's line with argp into what `input` points at, or say what is wrong with it and
+ * exit. `table` may be NULL. */
+void cli_parse(int argc, char **argv, const struct argp_option *table, argp_parser_t parser,
+               const char *args_doc, const char *doc, void *input);
+
+/* The same for a command that takes a scenario: with --set, --sizes, --accounting, --algorithm,
+ * --mechanism, --format, -o. The parser gives a struct options as its first child's input. */
+void cli_parse_scenario(int argc, char **argv, const struct argp_option *table,
+                        argp_parser_t parser, const char *doc, void *input);
 
 /* Where models/catalog and lua are: $GDSIM_ROOT, beside the program, or installed. NULL with a
  * message printed when nowhere. */

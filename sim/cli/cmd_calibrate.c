@@ -35,7 +35,6 @@ static const struct argp_option option_table[] = {
     {"hold-out", KEY_HOLD_OUT, "SHARE", 0, "of the points, drawn by --seed (default 20 %)", 0},
     {"seed", KEY_SEED, "N", 0, "which points are held out (default 1)", 0},
     {0}};
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -382,13 +381,7 @@ int cmd_calibrate(int argc, char **argv)
     struct calibrate_options options = {.hold_out = 0.2, .seed = 1};
     struct calibration_run run = {.count = 0};
     char command[512];
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     snprintf(command, sizeof command, "gdsim calibrate %s", options.common.file);
     run.command = command;
     int code = cli_refuse_format(&options.common, "a calibration");

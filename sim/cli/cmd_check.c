@@ -10,8 +10,6 @@ static const char doc[] =
     "Example:\n"
     "  gdsim check scenarios/field-guide/acs.yaml\n";
 
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     (void)arg;
@@ -45,10 +43,7 @@ int cmd_check(int argc, char **argv)
     struct experiment experiment;
     struct text text = {0};
     struct error error;
-    const struct argp argp = {
-        .parser = parse, .args_doc = "SCENARIO.yaml", .doc = doc, .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, NULL, parse, doc, &options);
     int code = cli_refuse_format(&options, "check");
     code = code ? code : cli_load(&options, &scenario);
     if (code)

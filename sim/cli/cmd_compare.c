@@ -35,7 +35,6 @@ static const struct argp_option option_table[] = {
     {"pairs", OPTION_PAIRS, "LIST", 0, "these pairs ALGORITHM/MECHANISM and no others", 0},
     {0},
 };
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -339,13 +338,7 @@ int cmd_compare(int argc, char **argv)
     struct asked asked = {0};
     struct text text = {0};
     struct error error;
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     int code = cli_load(&options.shared, &scenario);
     if (code)
         return code;

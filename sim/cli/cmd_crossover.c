@@ -26,7 +26,6 @@ static const struct argp_option option_table[] = {
     {"parts", 1003, "N", 0, "look at N equal parts of the axis, not at doublings", 0},
     {0},
 };
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -96,13 +95,7 @@ int cmd_crossover(int argc, char **argv)
     struct axis axis;
     struct text text = {0};
     struct error error;
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     struct runner *runner = calloc(1, sizeof *runner);
     if (!runner) {
         fprintf(stderr, "gdsim: out of memory\n");

@@ -10,8 +10,6 @@ static const char doc[] =
     "Example:\n"
     "  gdsim explain scenarios/worked-table.yaml --sizes '1 MB' --mechanism gdr\n";
 
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
-
 /* --size reads better than --sizes for one cell. */
 static const struct argp_option option_table[] = {
     {"size", 'z', "SIZE", 0, "the message size (default: the scenario's first)", 0}, {0}};
@@ -76,13 +74,7 @@ int cmd_explain(int argc, char **argv)
     struct experiment experiment;
     struct text text = {0};
     struct error error;
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     int code = cli_load(&options, &scenario);
     if (code)
         return code;

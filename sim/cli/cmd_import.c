@@ -191,12 +191,9 @@ int cmd_import(int argc, char **argv)
 {
     struct import_options options = {.format = IMPORT_FORMATS,
                                      .settings = {.limits = root_complex}};
-    const struct argp argp = {
-        .options = option_table, .parser = parse, .args_doc = "FILE...", .doc = doc};
     struct diag_list diag;
     struct topology *topology = NULL;
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse(argc, argv, option_table, parse, "FILE...", doc, &options);
     if (options.format == IMPORT_FORMATS && !is_topology(options.files[0]) &&
         cli_is_run(options.files[0]))
         return cli_import_runs(options.files, options.count, options.output);

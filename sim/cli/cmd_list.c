@@ -135,10 +135,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int cmd_list(int argc, char **argv)
 {
     const char *subject = NULL;
-    const struct argp argp = {
-        .parser = parse, .args_doc = "mechanisms|models|params|algorithms", .doc = doc};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &subject);
+    cli_parse(argc, argv, NULL, parse, "mechanisms|models|params|algorithms", doc, &subject);
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
         if (strcmp(subjects[i].name, subject) == 0)
             return subjects[i].list();

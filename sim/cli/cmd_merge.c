@@ -239,15 +239,12 @@ static enum status merge_to(struct merge *merge, struct error *error)
 int cmd_merge(int argc, char **argv)
 {
     struct error error;
-    const struct argp argp = {
-        .options = option_table, .parser = parse, .args_doc = "SHARD...", .doc = doc};
     struct merge *merge = calloc(1, sizeof *merge);
     if (!merge) {
         fprintf(stderr, "gdsim: out of memory\n");
         return EXIT_RUN_FAILED;
     }
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, merge);
+    cli_parse(argc, argv, option_table, parse, "SHARD...", doc, merge);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < merge->file_count && !status; i++)
         status = open_shard(merge, merge->files[i], &error);

@@ -433,10 +433,7 @@ static int run(struct nccl_job *job)
 int cmd_nccl(int argc, char **argv)
 {
     struct nccl_options options = {.shared = {.format = "table"}, .net_overhead_s = -1};
-    const struct argp argp = {
-        .options = option_table, .parser = parse, .args_doc = "FILE", .doc = doc};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse(argc, argv, option_table, parse, "FILE", doc, &options);
     struct nccl_job *job = calloc(1, sizeof *job);
     if (!job) {
         fprintf(stderr, "gdsim: out of memory\n");

@@ -38,7 +38,6 @@ static const struct argp_option option_table[] = {
     {"data", 'd', "LOG", 0, "a measured run; may be repeated", 0},
     {"no-diagnosis", KEY_NO_DIAGNOSIS, NULL, 0, "only the table", 0},
     {0}};
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -252,13 +251,7 @@ int cmd_overlay(int argc, char **argv)
     struct measured measured;
     struct text text = {0};
     struct error error;
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     int code = measured_open(&options.common, options.files, options.count, &measured);
     if (!code) {
         code = overlay(&options, &measured, &text, &error) ? cli_fail(&error)

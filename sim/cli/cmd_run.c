@@ -30,8 +30,6 @@ static const struct argp_option option_table[] = {
     {"seed", KEY_SEED, "N", 0, "what --replicas draws (default 1)", 0},
     {0}};
 
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct run_options *options = state->input;
@@ -197,13 +195,7 @@ int cmd_run(int argc, char **argv)
     struct scenario scenario;
     struct text text = {0};
     struct error error;
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &all);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &all);
     const struct options options = all.common;
     int code = cli_load(&options, &scenario);
     if (code)

@@ -48,7 +48,6 @@ static const struct argp_option option_table[] = {
     {"quiet", KEY_QUIET, NULL, 0, "no progress, no summary", 0},
     {0},
 };
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -158,13 +157,7 @@ static int run(struct sweep *sweep, const struct sweep_options *options)
 int cmd_sweep(int argc, char **argv)
 {
     struct sweep_options options = {.axis_count = 0};
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     struct sweep *sweep = calloc(1, sizeof *sweep);
     if (!sweep) {
         fprintf(stderr, "gdsim: out of memory\n");

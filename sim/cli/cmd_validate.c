@@ -461,13 +461,10 @@ static int finish(const struct validate_options *options, const struct grid *gri
 int cmd_validate(int argc, char **argv)
 {
     struct validate_options options = {0};
-    const struct argp argp = {
-        .options = option_table, .parser = parse, .args_doc = "[CASE.yaml...]", .doc = doc};
     struct tally tally = {0};
     char pattern[4200];
     glob_t found = {0};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse(argc, argv, option_table, parse, "[CASE.yaml...]", doc, &options);
     const char *root = cli_root();
     if (!root)
         return EXIT_RUN_FAILED;

@@ -259,12 +259,9 @@ static int verify_all(const char *root, uint32_t rails)
 int cmd_verify(int argc, char **argv)
 {
     struct verify_options options = {.first = 8, .last = 8, .gpus = 1, .rails = 1};
-    const struct argp argp = {
-        .options = option_table, .parser = parse, .args_doc = "SCRIPT\n--all", .doc = doc};
     struct error error;
     char *path;
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse(argc, argv, option_table, parse, "SCRIPT\n--all", doc, &options);
     const char *root = cli_root();
     if (!root)
         return EXIT_RUN_FAILED;

@@ -23,7 +23,6 @@ struct whatif_options {
 
 static const struct argp_option option_table[] = {
     {"each", 'e', NULL, 0, "try every change that is known, ranked by gain", 0}, {0}};
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -307,13 +306,7 @@ int cmd_whatif(int argc, char **argv)
     struct point first, second;
     struct text notes = {0};
     struct error error;
-    const struct argp argp = {.options = option_table,
-                              .parser = parse,
-                              .args_doc = "SCENARIO.yaml",
-                              .doc = doc,
-                              .children = children};
-    argp_err_exit_status = EXIT_BAD_INPUT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     if (!options.each && options.shared.set_count == 0) {
         fprintf(stderr, "gdsim whatif: say what changes: --set key=value, or --each\n");
         return EXIT_BAD_INPUT;

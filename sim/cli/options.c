@@ -97,7 +97,27 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp options_argp = {.options = option_table, .parser = parse_option};
+void cli_parse(int argc, char **argv, const struct argp_option *table, argp_parser_t parser,
+               const char *args_doc, const char *doc, void *input)
+{
+    const struct argp argp = {.options = table, .parser = parser, .args_doc = args_doc, .doc = doc};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, input);
+}
+
+void cli_parse_scenario(int argc, char **argv, const struct argp_option *table,
+                        argp_parser_t parser, const char *doc, void *input)
+{
+    const struct argp shared = {.options = option_table, .parser = parse_option};
+    const struct argp_child children[] = {{&shared, 0, NULL, 0}, {0}};
+    const struct argp argp = {.options = table,
+                              .parser = parser,
+                              .args_doc = "SCENARIO.yaml",
+                              .doc = doc,
+                              .children = children};
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    argp_parse(&argp, argc, argv, 0, NULL, input);
+}
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
