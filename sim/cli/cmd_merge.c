@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
@@ -23,7 +24,7 @@ static const char doc[] =
 static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "write there (default: to standard output)", 0}, {0}};
 
-enum { MERGE_MAX_SHARDS = 4096, HEAD_MAX = 512, TAIL_B = 1 << 16 };
+enum { HEAD_MAX = 512, TAIL_B = 1 << 16 };
 
 struct merge_shard {
     const char *path; /* NULL: not given */
@@ -33,7 +34,7 @@ struct merge_shard {
 };
 
 struct merge {
-    const char *files[MERGE_MAX_SHARDS], *output;
+    const char *files[SHARDS_MAX], *output;
     size_t file_count;
     bool json;
     char head[HEAD_MAX]; /* the first line, without the shard */
@@ -48,8 +49,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     if (key == 'o') {
         merge->output = arg;
     } else if (key == ARGP_KEY_ARG) {
-        if (merge->file_count == MERGE_MAX_SHARDS)
-            argp_error(state, "more than %d shards", MERGE_MAX_SHARDS);
+        if (merge->file_count == SHARDS_MAX)
+            argp_error(state, "more than %d shards", SHARDS_MAX);
         merge->files[merge->file_count++] = arg;
     } else if (key == ARGP_KEY_END && merge->file_count == 0) {
         argp_error(state, "which shards?");
@@ -81,8 +82,7 @@ static bool read_head(char *head, bool *ret_json, uint64_t *ret_points, uint64_t
     *ret_of = strtoull(end + 1, &end, 10);
     end += json; /* its quote */
     memmove(shard, end, strlen(end) + 1);
-    return *ret_of >= 1 && *ret_of <= MERGE_MAX_SHARDS && *ret_number >= 1 &&
-           *ret_number <= *ret_of;
+    return *ret_of >= 1 && *ret_of <= SHARDS_MAX && *ret_number >= 1 && *ret_number <= *ret_of;
 }
 
 static enum status open_shard(struct merge *merge, const char *path, struct error *error)
@@ -215,8 +215,13 @@ static enum status merge_to(struct merge *merge, struct error *error)
     int code = to_stdout ? 0 : part ? output_folders(merge->output) : ENOMEM;
     FILE *to = to_stdout ? stdout : code ? NULL : fopen(part, "wbx");
     enum status status = STATUS_OK;
-    if (!to)
-        status = output_fault(part ? part : merge->output, code ? code : errno, error);
+    if (!to) {
+        code = code ? code : errno;
+        status = output_fault(part ? part : merge->output, code, error);
+        if (code == EEXIST)
+            error_hint(error, "another merge or sweep writes it, or one that did not end left it: "
+                              "then remove it");
+    }
     if (!status)
         status = copy_rows(merge, to, error);
     if (to && !to_stdout) {
@@ -236,6 +241,16 @@ static enum status merge_to(struct merge *merge, struct error *error)
     return status;
 }
 
+/* All shards are open at once: often more than a process may by default. */
+static void allow_files(size_t count)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count + 16)
+        return;
+    limit.rlim_cur = limit.rlim_max < count + 16 ? limit.rlim_max : count + 16;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* if not, the file that cannot be opened is told */
+}
+
 int cmd_merge(int argc, char **argv)
 {
     struct error error;
@@ -246,6 +261,7 @@ int cmd_merge(int argc, char **argv)
     }
     cli_parse(argc, argv, option_table, parse, "SHARD...", doc, merge);
     enum status status = STATUS_OK;
+    allow_files(merge->file_count);
     for (size_t i = 0; i < merge->file_count && !status; i++)
         status = open_shard(merge, merge->files[i], &error);
     if (!status)

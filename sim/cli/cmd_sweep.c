@@ -158,6 +158,10 @@ int cmd_sweep(int argc, char **argv)
 {
     struct sweep_options options = {.axis_count = 0};
     cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
+    if (options.shared.stats) {
+        fprintf(stderr, "gdsim: --stats is of single runs: gdsim run --stats\n");
+        return EXIT_BAD_INPUT;
+    }
     struct sweep *sweep = calloc(1, sizeof *sweep);
     if (!sweep) {
         fprintf(stderr, "gdsim: out of memory\n");

@@ -308,7 +308,10 @@ static enum status open_files(struct sweep_file *file, bool keep, struct error *
     file->fd = code ? -1 : open(file->part, flags, 0666);
     if (file->fd < 0)
         return output_fault(file->part, code ? code : errno, error);
-    if (flock(file->fd, LOCK_EX | LOCK_NB))
+    /* Who held the lock may have renamed the file before it let go: then this is its result. */
+    struct stat opened, named;
+    if (flock(file->fd, LOCK_EX | LOCK_NB) || fstat(file->fd, &opened) ||
+        stat(file->part, &named) || opened.st_ino != named.st_ino || opened.st_dev != named.st_dev)
         return error_set(error, STATUS_FAILED, "another sweep is writing %s", file->part);
     if (!keep && ftruncate(file->fd, 0))
         return output_fault(file->part, errno, error);

@@ -391,9 +391,10 @@ static void read_shard(struct sweep *sweep)
     char rest;
     const char *text = sweep->options->shard;
     if (text && (sscanf(text, "%llu/%llu%c", &number, &of, &rest) != 2 || number < 1 ||
-                 number > of || of > 1000000 || text[0] == '-'))
+                 number > of || of > SHARDS_MAX || text[0] == '-'))
         diag_add(&sweep->base.diag, (struct mark){.file = NULL}, "the first of four: --shard 1/4",
-                 "--shard takes i/N with i from 1 to N, not \"%s\"", text);
+                 "--shard takes i/N with i from 1 to N, and N up to %d, not \"%s\"", SHARDS_MAX,
+                 text);
     else
         sweep->shard = shard_make(sweep->design.points, number, of);
 }

@@ -48,13 +48,13 @@ static bool varies(const struct sweep *sweep, size_t axis)
     return sweep->design.axis[axis].range || sweep->design.axis[axis].count > 1;
 }
 
-/* "nodes 8, NIC rate 50 GB/s, mechanism gdr": what sets the point apart. */
+/* ": nodes 8, NIC rate 50 GB/s, mechanism gdr": what sets the point apart. */
 static void print_point(struct summary *summary, uint64_t point)
 {
     const struct sweep *sweep = summary->sweep;
     struct design_value values[AXES_MAX];
     char buffer[64];
-    const char *comma = "";
+    const char *comma = ": ";
     design_at(&sweep->design, point, values);
     for (size_t i = 0; i < sweep->count; i++) {
         if (!varies(sweep, i) || i == sweep->size_axis)
@@ -120,7 +120,7 @@ static void print_ends(struct summary *summary)
                     units_format(sizes->values[largest].number, DIM_BYTES, size, sizeof size),
                     sizes->count > 1 ? ", the largest size" : "");
     for (int i = 0; i < 2; i++) {
-        text_printf(&summary->text, "  %s %.2f us, algbw %.2f GB/s: ", i ? "slowest" : "fastest",
+        text_printf(&summary->text, "  %s %.2f us, algbw %.2f GB/s", i ? "slowest" : "fastest",
                     summary->time_us[ends[i]], algbw_GBps(summary, ends[i]));
         print_point(summary, ends[i]);
     }

@@ -58,7 +58,8 @@ struct design_value {
 };
 void design_at(const struct design *design, uint64_t point, struct design_value *ret_values);
 
-/* Shard `number` (from 1) of `of`. */
+/* Shard `number` (from 1) of `of`. So many at most that one process can read all at once. */
+enum { SHARDS_MAX = 4096 };
 struct shard {
     uint64_t points; /* of the design */
     uint64_t number, of;
