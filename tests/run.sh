@@ -39,6 +39,7 @@ whole layers tests/layers.sh
 whole "parameter page" tests/params-page.sh
 whole documentation tests/docs.sh
 whole sweep tests/sweep.sh
+whole predictions tests/predictions.sh
 for file in tests/golden/*.txt; do whole "$file" tests/golden.sh "$file"; done
 rm -f "$log"
 echo "$passed passed, $failed failed"

@@ -188,41 +188,41 @@ struct leaf {
     size_t parameter;
 };
 
-/* Paths of everything that a key names in a machine. */
-static size_t expand(struct machine *machine, const char *key, size_t parameter,
-                     struct leaf *leaves, size_t count, size_t limit)
+struct leaves {
+    struct leaf *at;
+    size_t count;
+};
+
+/* Once each; STATUS_NOMEM or fine. */
+static enum status add_leaf(struct leaves *all, const char *path, size_t parameter)
 {
-    const char *star = strchr(key, '*');
-    if (!star) {
-        bool seen = false;
-        for (size_t i = 0; i < count; i++)
-            seen = seen || strcmp(leaves[i].path, key) == 0;
-        if (!seen && count < limit) {
-            snprintf(leaves[count].path, sizeof leaves[count].path, "%s", key);
-            leaves[count++].parameter = parameter;
-        }
-        return count;
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->at[i].path, path) == 0)
+            return STATUS_OK;
+    struct leaf *grown = realloc(all->at, (all->count + 1) * sizeof *grown);
+    if (!grown)
+        return STATUS_NOMEM;
+    all->at = grown;
+    snprintf(grown[all->count].path, sizeof grown->path, "%s", path);
+    grown[all->count++].parameter = parameter;
+    return STATUS_OK;
+}
+
+/* Paths of everything that a key names in a machine; the key itself where that has no such. */
+static enum status expand(const struct machine *machine, const char *key, size_t parameter,
+                          struct leaves *all)
+{
+    struct addresses found;
+    char path[sizeof all->at->path];
+    enum status status = address_find(machine, key, &found, NULL);
+    if (status == STATUS_INPUT)
+        return add_leaf(all, key, parameter);
+    for (size_t i = 0; i < found.count && !status; i++) {
+        address_key(machine, &found.at[i], path, sizeof path);
+        status = add_leaf(all, path, parameter);
     }
-    bool device = strncmp(key, "node.devices.", 13) == 0;
-    const struct node_type *node = &machine->node;
-    const char *last = strrchr(key, '.');
-    size_t things = device ? node->device_count : node->link_count;
-    for (size_t i = 0; i < things; i++) {
-        char one[160];
-        struct address at[256];
-        struct params *own = device ? &node->devices[i].params : &node->links[i].params;
-        if (device)
-            snprintf(one, sizeof one, "node.devices.%.40s%.40s", node->devices[i].name, last);
-        else
-            snprintf(one, sizeof one, "node.links.%.32s-%.32s%.40s",
-                     node->devices[node->links[i].end[0]].name,
-                     node->devices[node->links[i].end[1]].name, last);
-        size_t found = address_find(machine, key, at, 256);
-        for (size_t j = 0; j < found; j++)
-            if (at[j].params == own)
-                count = expand(machine, one, parameter, leaves, count, limit);
-    }
-    return count;
+    free(found.at);
+    return status;
 }
 
 static int by_path(const void *a, const void *b)
@@ -302,20 +302,22 @@ static void write_runs(const struct calibration_run *run, struct text *text)
 
 enum status calibrate_overlay(struct calibration_run *run, struct text *text, struct error *error)
 {
-    const size_t limit = 512;
-    struct leaf *leaves = calloc(limit, sizeof *leaves);
-    size_t count = 0, runs = 0;
+    struct leaves all = {NULL, 0};
+    size_t runs = 0;
     double low_B, high_B;
     const char *before = "";
-    if (!leaves)
-        return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t j = 0; j < run->count; j++)
         for (size_t k = 0; k < run->what[j].entry->key_count; k++)
-            count = expand(&run->measured.scenario.machine, run->what[j].entry->keys[k], j, leaves,
-                           count, limit);
+            if (expand(&run->measured.scenario.machine, run->what[j].entry->keys[k], j, &all)) {
+                free(all.at);
+                return error_set(error, STATUS_NOMEM, "out of memory");
+            }
+    struct leaf *leaves = all.at;
+    size_t count = all.count;
     for (size_t i = 0; i < run->measured.set_count; i++)
         runs += !run->measured.sets[i].about.check;
-    qsort(leaves, count, sizeof *leaves, by_path);
+    if (leaves)
+        qsort(leaves, count, sizeof *leaves, by_path);
     size_range(run, &low_B, &high_B);
     char low[UNITS_TEXT_MAX], high[UNITS_TEXT_MAX];
     units_format(low_B, DIM_BYTES, low, sizeof low);

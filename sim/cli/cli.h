@@ -7,6 +7,8 @@
 #include "sim/load/scenario.h"
 #include "sim/report/grid.h"
 #include "sim/report/results.h"
+#include "sim/study/predict.h"
+#include "sim/study/settle.h"
 
 enum exit_code { EXIT_FINE = 0, EXIT_RUN_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
@@ -66,15 +68,11 @@ int cli_guide(const struct options *options, struct scenario *scenario, struct t
 
 /* ---- experiment: the plans and routes of a scenario, and runs of them ----------------------- */
 
-/* By a protocol of NCCL, a column's machine and routes for the sizes at which NCCL would take the
- * same protocol and channels. */
-struct settled;
-
 struct experiment {
     const struct scenario *scenario;
-    struct settled *settled; /* a list */
     struct plan plans[SCENARIO_MAX_MECHANISMS];
     struct routes routes[SCENARIO_MAX_MECHANISMS];
+    struct settled *settled[SCENARIO_MAX_MECHANISMS];
     struct result_column columns[SCENARIO_MAX_MECHANISMS];
     size_t count;
 };
@@ -96,16 +94,8 @@ enum status experiment_job(struct experiment *experiment, size_t column, double 
                            enum accounting accounting, struct engine_job *ret_job,
                            struct error *error);
 
-/* ---- settle: a run by a protocol of NCCL; see settle.c --------------------------------------- */
-
-/* Whether the machine names a protocol; then it is settled for each plan and size. */
-bool settle_needed(const struct machine *machine);
-
-/* A copy with protocol, channels and hops as NCCL would take them where they are left open, for
- * machine_finish. `why` says so and must live as long as the copy. */
-enum status settle_machine(const struct machine *machine, const struct mechanism *mechanism,
-                           const struct plan *plan, double size_B, struct machine *ret_machine,
-                           char *why, size_t size, struct error *error);
+/* A column for predict_times and its like, which predict what experiment_run does. */
+struct predict_job experiment_predict_job(const struct experiment *experiment, size_t column);
 
 /* Run every mechanism at every size. *ret is for experiment_free_results. */
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,

@@ -69,13 +69,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* ---- parameters
  * ---------------------------------------------------------------------------------- */
 
-/* A machine of the data sets that has the key. */
-static bool find_key(const struct calibration_run *run, const char *key, struct address *ret)
+/* A machine of the data sets that has the key: the parameter, and the value it has there. */
+static bool find_key(const struct calibration_run *run, const char *key, struct address *ret,
+                     double *ret_value)
 {
     for (size_t i = 0; i < run->measured.set_count; i++) {
-        struct machine *machine = &run->measured.sets[i].scenario.machine;
-        if (address_find(machine, key, ret, 1) > 0)
+        const struct machine *machine = &run->measured.sets[i].scenario.machine;
+        if (address_first(machine, key, ret) && ret->place != ADDRESS_NODES) {
+            *ret_value = address_get(machine, ret);
             return true;
+        }
     }
     return false;
 }
@@ -93,7 +96,7 @@ static bool read_bound(struct calibration_run *run, enum param_id id, const char
 
 /* One parameter of the fit; false with a mistake noted. */
 static bool add_parameter(struct calibration_run *run, const struct fit_entry *entry, size_t set,
-                          struct address at)
+                          enum param_id id, double value)
 {
     struct diag_list *diag = &run->measured.scenario.diag;
     if (run->count == FIT_MAX_PARAMETERS) {
@@ -102,17 +105,16 @@ static bool add_parameter(struct calibration_run *run, const struct fit_entry *e
     }
     struct calibrated *what = &run->what[run->count];
     struct fit_parameter *parameter = &run->parameters[run->count++];
-    const struct param_info *info = param_info(at.id);
-    double value = param_get(at.params, at.id);
-    *what = (struct calibrated){.entry = entry, .set = set, .id = at.id};
+    const struct param_info *info = param_info(id);
+    *what = (struct calibrated){.entry = entry, .set = set, .id = id};
     snprintf(what->name, sizeof what->name, "%s%s%s", entry->name, set == EVERY_SET ? "" : ": ",
              set == EVERY_SET ? "" : run->measured.sets[set].about.name);
     *parameter = (struct fit_parameter){.name = what->name,
                                         .source = value,
                                         .low = fmax(value / 100, info->minimum),
                                         .high = fmin(value * 100, info->maximum)};
-    if (!read_bound(run, at.id, entry->low_text, entry->low_mark, &parameter->low) ||
-        !read_bound(run, at.id, entry->high_text, entry->high_mark, &parameter->high))
+    if (!read_bound(run, id, entry->low_text, entry->low_mark, &parameter->low) ||
+        !read_bound(run, id, entry->high_text, entry->high_mark, &parameter->high))
         return false;
     if (!(parameter->low > 0) || !(parameter->low < parameter->high) ||
         !isfinite(parameter->high)) {
@@ -141,18 +143,20 @@ static bool sets_itself(const struct dataset *about, const struct fit_entry *ent
 
 static void open_entry(struct calibration_run *run, const struct fit_entry *entry)
 {
-    struct address at = {NULL, (enum param_id)0};
+    struct address at = {ADDRESS_NODES, 0, (enum param_id)0};
+    double value = 0;
     for (size_t i = entry->key_count; i-- > 0;)
-        if (!find_key(run, entry->keys[i], &at)) {
+        if (!find_key(run, entry->keys[i], &at, &value)) {
             diag_add(&run->measured.scenario.diag, entry->mark, "a key is written as with --set",
                      "no machine of the data has \"%s\"", entry->keys[i]);
             return;
         }
     if (!entry->each)
-        add_parameter(run, entry, EVERY_SET, at);
+        add_parameter(run, entry, EVERY_SET, at.id, value);
     for (size_t i = 0; entry->each && i < run->measured.set_count; i++)
         if (!run->measured.sets[i].about.check && !run->measured.sets[i].about.counter &&
-            !sets_itself(&run->measured.sets[i].about, entry) && !add_parameter(run, entry, i, at))
+            !sets_itself(&run->measured.sets[i].about, entry) &&
+            !add_parameter(run, entry, i, at.id, value))
             return;
 }
 

@@ -101,19 +101,17 @@ static double busbw_at(const struct measured *measured, const struct measured_se
 static enum status limit_at(struct measured_set *set, double size_B, double *ret_s, char *ret_limit,
                             size_t limit_size, struct error *error)
 {
-    struct experiment *experiment = &set->pair.experiment;
     struct ledger ledger;
-    struct engine_job job = {.plan = &experiment->plans[0],
-                             .routes = &experiment->routes[0],
-                             .size_B = size_B,
-                             .accounting = set->scenario.accounting,
-                             .trace = true};
-    enum status status = engine_run(&job, &ledger, error);
+    struct engine_job job;
+    enum status status =
+        experiment_job(&set->pair.experiment, 0, size_B, set->scenario.accounting, &job, error);
+    if (!status)
+        status = engine_run(&job, &ledger, error);
     if (status)
         return status;
     *ret_s = (double)ledger.total_ps * 1e-12;
     snprintf(ret_limit, limit_size, "%s",
-             ledger_category_name(&ledger, &set->scenario.machine, ledger_limit(&ledger)));
+             ledger_category_name(&ledger, job.routes->machine, ledger_limit(&ledger)));
     ledger_free(&ledger);
     return STATUS_OK;
 }
@@ -186,7 +184,8 @@ static enum status explain(struct measured *measured, double *const *measured_s,
             sizes_B[k] = set->sizes_B[from];
             times_s[k] = measured_s[i][from];
         }
-        jobs[job_count++] = (struct diagnose_job){measured_job(set), sizes_B, times_s, kept};
+        jobs[job_count++] = (struct diagnose_job){experiment_predict_job(&set->pair.experiment, 0),
+                                                  sizes_B, times_s, kept};
     }
     if (!status)
         status = diagnose(jobs, job_count, found, DIAGNOSES, &count, &gap, error);

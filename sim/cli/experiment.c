@@ -46,75 +46,15 @@ static enum status transfers_plan(const struct scenario *scenario, struct plan *
     return status;
 }
 
-/* ---- by a protocol -------------------------------------------------------------------------- */
-
-struct settled {
-    struct settled *next;
-    size_t column;
-    struct machine machine;
-    struct routes routes;
-    char why[96];
-};
-
-static bool same_settings(const struct machine *a, const struct machine *b)
-{
-    static const enum param_id ids[] = {PARAM_ENGINE_PROTOCOL, PARAM_ENGINE_CHANNELS,
-                                        PARAM_ENGINE_HOPS};
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        if ((int)param_get(&a->engine, ids[i]) != (int)param_get(&b->engine, ids[i]))
-            return false;
-    return true;
-}
-
-/* The machine and routes for a size, made when first needed. */
-static enum status settle(struct experiment *experiment, size_t column, double size_B,
-                          struct settled **ret_settled, struct error *error)
-{
-    struct settled *fresh = calloc(1, sizeof *fresh);
-    if (!fresh)
-        return error_set(error, STATUS_NOMEM, "out of memory");
-    enum status status = settle_machine(
-        &experiment->scenario->machine, experiment->columns[column].mechanism,
-        &experiment->plans[column], size_B, &fresh->machine, fresh->why, sizeof fresh->why, error);
-    if (status) {
-        free(fresh);
-        return status;
-    }
-    for (struct settled *at = experiment->settled; at; at = at->next)
-        if (at->column == column && same_settings(&at->machine, &fresh->machine)) {
-            machine_free(&fresh->machine);
-            free(fresh);
-            *ret_settled = at;
-            return STATUS_OK;
-        }
-    fresh->column = column;
-    status = machine_finish(&fresh->machine, error);
-    if (!status)
-        status = routes_init(&fresh->routes, &fresh->machine, experiment->columns[column].mechanism,
-                             error);
-    if (status) {
-        machine_free(&fresh->machine);
-        free(fresh);
-        return status;
-    }
-    routes_groups(&fresh->routes, experiment->routes[column].groups);
-    fresh->next = experiment->settled;
-    experiment->settled = *ret_settled = fresh;
-    return STATUS_OK;
-}
-
 enum status experiment_job(struct experiment *experiment, size_t column, double size_B,
                            enum accounting accounting, struct engine_job *ret_job,
                            struct error *error)
 {
-    struct routes *routes = &experiment->routes[column];
-    if (settle_needed(&experiment->scenario->machine)) {
-        struct settled *settled = NULL;
-        enum status status = settle(experiment, column, size_B, &settled, error);
-        if (status)
-            return status;
-        routes = &settled->routes;
-    }
+    struct routes *routes;
+    enum status status = settle_routes(&experiment->settled[column], &experiment->routes[column],
+                                       &experiment->plans[column], size_B, &routes, error);
+    if (status)
+        return status;
     experiment->columns[column].routes = routes;
     *ret_job = (struct engine_job){.plan = &experiment->plans[column],
                                    .routes = routes,
@@ -123,6 +63,17 @@ enum status experiment_job(struct experiment *experiment, size_t column, double 
                                    .trace = true,
                                    .walk = experiment->scenario->walk};
     return STATUS_OK;
+}
+
+struct predict_job experiment_predict_job(const struct experiment *experiment, size_t column)
+{
+    const struct scenario *scenario = experiment->scenario;
+    return (struct predict_job){.machine = &scenario->machine,
+                                .mechanism = experiment->columns[column].mechanism,
+                                .plan = &experiment->plans[column],
+                                .accounting = scenario->accounting,
+                                .walk = scenario->walk,
+                                .groups = experiment->routes[column].groups};
 }
 
 /* ---- columns -------------------------------------------------------------------------------- */
@@ -239,16 +190,10 @@ void experiment_close(struct experiment *experiment)
 {
     for (size_t i = 0; i < experiment->count; i++) {
         plan_free(&experiment->plans[i]);
+        settle_free(&experiment->settled[i]);
         routes_free(&experiment->routes[i]);
     }
     experiment->count = 0;
-    for (struct settled *at = experiment->settled, *next; at; at = next) {
-        next = at->next;
-        routes_free(&at->routes);
-        machine_free(&at->machine);
-        free(at);
-    }
-    experiment->settled = NULL;
 }
 
 void cli_stats(const struct engine_job *job, const struct ledger *ledger)

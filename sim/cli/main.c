@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/core/suggest.h"
 
 static const struct {
     const char *name;
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
     const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].name;
-    const char *near = diag_suggest(argv[1], names, COMMAND_COUNT);
+    const char *near = suggest_word(argv[1], names, COMMAND_COUNT);
     fprintf(stderr, "gdsim: unknown command \"%s\"", argv[1]);
     if (near)
         fprintf(stderr, "; did you mean \"%s\"?", near);

@@ -149,10 +149,10 @@ static size_t calibrated_sets(struct measured *measured, char **ret_set, size_t 
     for (size_t i = 0; i < calibration.count && count < limit; i++) {
         struct address at;
         const char *key = calibration.values[i].key;
-        if (address_find(&measured->scenario.machine, key, &at, 1) == 0)
+        if (!address_first(&measured->scenario.machine, key, &at))
             continue;
         enum dimension dimension = param_info(at.id)->dimension;
-        char *set = file_path("%s=%.12g%s", key, param_get(at.params, at.id),
+        char *set = file_path("%s=%.12g%s", key, address_get(&measured->scenario.machine, &at),
                               dimension == DIM_TIME    ? " s"
                               : dimension == DIM_RATE  ? " B/s"
                               : dimension == DIM_BYTES ? " B"
@@ -286,19 +286,11 @@ void measured_close(struct measured *measured)
     memset(measured, 0, sizeof *measured);
 }
 
-struct predict_job measured_job(const struct measured_set *set)
-{
-    return (struct predict_job){.machine = &set->scenario.machine,
-                                .mechanism = set->pair.mechanism,
-                                .plan = &set->pair.experiment.plans[0],
-                                .accounting = set->scenario.accounting};
-}
-
 enum status measured_predict(struct measured *measured, struct measured_set *set,
                              const struct predict_change *changes, size_t change_count,
                              struct error *error)
 {
-    struct predict_job job = measured_job(set);
+    struct predict_job job = experiment_predict_job(&set->pair.experiment, 0);
     double *values = calloc(2 * set->size_count + 1, sizeof *values);
     if (!values)
         return error_set(error, STATUS_NOMEM, "out of memory");

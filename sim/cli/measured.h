@@ -55,8 +55,6 @@ int measured_open(const struct options *options, const char *const *files, size_
                   struct measured *ret);
 void measured_close(struct measured *measured);
 
-struct predict_job measured_job(const struct measured_set *set);
-
 /* Fill the predictions of a data set's points, with the changes applied. Where set->needed is
  * given, those of other sizes stay as they are. */
 enum status measured_predict(struct measured *measured, struct measured_set *set,

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/measured.h"
 #include "sim/cli/nccl.h"
 #include "sim/core/units.h"
-#include "sim/load/file.h"
-#include "sim/load/nccl_tests.h"
 #include "sim/report/grid.h"
 #include "sim/study/nccl_comm.h"
 
@@ -55,7 +54,7 @@ struct comparison {
     size_t sizes, best; /* sizes compared; those at which NCCL's choice is the engine's fastest */
     double worst, worst_B;
     size_t hopeless; /* runs left out */
-    struct nccl_tests measured;
+    struct observations measured;
     double floor_us; /* the shortest measured time: what launches alone take */
     size_t judged;   /* measured sizes that take longer in the engine */
     double off;      /* sum of |engine off| at these, in % */
@@ -165,6 +164,23 @@ static enum status run_candidate(const struct comparison *comparison, struct can
     return STATUS_OK;
 }
 
+/* A row of nccl-tests, out of place as NCCL's own table of costs means it. */
+static bool is_row(const struct observation *item)
+{
+    bool collective =
+        observe_bus_factor(item->what, 2) > 0 || strcmp(item->what, "collective") == 0;
+    return collective && item->time_s > 0 && strcmp(item->variant, "in-place") != 0;
+}
+
+/* NULL: that size was not measured. */
+static const struct observation *measured_at(const struct observations *measured, double size_B)
+{
+    for (size_t i = 0; i < measured->count; i++)
+        if (is_row(&measured->items[i]) && fabs(measured->items[i].size_B - size_B) < 0.5)
+            return &measured->items[i];
+    return NULL;
+}
+
 enum column {
     SIZE,
     ALGORITHM,
@@ -236,11 +252,12 @@ static enum status add_row(struct comparison *comparison, struct grid *grid, dou
         grid_set_int(grid, BEST_CHANNELS, best->channels);
         grid_set_real(grid, BEST, best->time_us);
     }
-    const struct nccl_tests_row *row = nccl_tests_find(&comparison->measured, size_B);
+    const struct observation *row = measured_at(&comparison->measured, size_B);
+    double measured_us = row ? row->time_s * 1e6 : 0;
     if (row)
-        grid_set_real(grid, MEASURED, row->time_us);
+        grid_set_real(grid, MEASURED, measured_us);
     if (row && chosen && chosen->time_us > comparison->floor_us) {
-        double off = 100 * (chosen->time_us / row->time_us - 1);
+        double off = 100 * (chosen->time_us / measured_us - 1);
         grid_set_real(grid, OFF, off);
         comparison->judged++;
         comparison->off += fabs(off);
@@ -292,21 +309,18 @@ static void write_summary(const struct comparison *comparison, struct text *text
 static enum status read_measured(struct comparison *comparison, struct error *error)
 {
     const char *path = comparison->job->options->measured;
-    char *text;
-    size_t length;
-    enum status status = file_read(path, NCCL_LOG_BYTES, &text, &length, error);
-    if (status)
-        return status;
-    status = nccl_tests_read(path, text, &comparison->measured, &comparison->job->diag);
-    free(text);
-    if (status) {
-        error_set(error, status, "%s: no row of an nccl-tests table", path);
-        return error_hint(error, "all_reduce_perf -b 8 -e 1G -f 2 > FILE writes one");
-    }
+    enum status status = measured_read(path, &comparison->measured, &comparison->job->diag);
+    if (status == STATUS_NOMEM)
+        return error_set(error, status, "out of memory");
     comparison->floor_us = (double)INFINITY;
     for (size_t i = 0; i < comparison->measured.count; i++)
-        comparison->floor_us = fmin(comparison->floor_us, comparison->measured.rows[i].time_us);
-    return STATUS_OK;
+        if (is_row(&comparison->measured.items[i]))
+            comparison->floor_us =
+                fmin(comparison->floor_us, comparison->measured.items[i].time_s * 1e6);
+    if (!isinf(comparison->floor_us))
+        return STATUS_OK;
+    error_set(error, STATUS_INPUT, "%s: no row of an nccl-tests table", path);
+    return error_hint(error, "all_reduce_perf -b 8 -e 1G -f 2 > FILE writes one");
 }
 
 static enum status write_comparison(struct comparison *comparison, struct text *text,
@@ -408,6 +422,7 @@ int nccl_scenario(struct nccl_job *job)
         pair_close(comparison.candidates[i].pair);
         free(comparison.candidates[i].pair);
     }
+    observations_free(&comparison.measured);
     text_free(&comparison.left_out);
     text_free(&text);
     scenario_free(&scenario);

@@ -33,11 +33,11 @@ static size_t uncertain(struct scenario *scenario, const struct calibration *cal
     size_t count = 0;
     for (size_t i = 0; i < calibration->count; i++) {
         struct address at;
-        if (address_find(&scenario->machine, calibration->values[i].key, &at, 1) == 0)
+        if (!address_first(&scenario->machine, calibration->values[i].key, &at))
             continue;
         bool time = param_info(at.id)->dimension == DIM_TIME;
         double scatter = time ? calibration->time_scatter : calibration->rate_scatter;
-        double value = param_get(at.params, at.id), own = calibration->values[i].error;
+        double value = address_get(&scenario->machine, &at), own = calibration->values[i].error;
         if (value > 0 && isfinite(value))
             ret[count++] = (struct jitter_value){calibration->values[i].key, value,
                                                  sqrt(own * own + scatter * scatter)};
@@ -60,10 +60,7 @@ static enum status add_column(struct experiment *experiment, size_t column,
                               struct error *error)
 {
     const struct scenario *scenario = experiment->scenario;
-    struct predict_job job = {.machine = &scenario->machine,
-                              .mechanism = scenario->mechanisms[column],
-                              .plan = &experiment->plans[column],
-                              .accounting = scenario->accounting};
+    struct predict_job job = experiment_predict_job(experiment, column);
     struct jitter_interval *intervals = calloc(scenario->size_count + 1, sizeof *intervals);
     double *times = calloc(scenario->size_count + 1, sizeof *times);
     enum status status =

@@ -2,7 +2,6 @@
  *
  *   cmd_sweep.c      options, and the sweep from end to end
  *   sweep_model.c    what each axis changes; the scenarios and plans that points share
- *   sweep_slots.c    which numbers of a machine a key means
  *   sweep_identity.c a hash of all that rows depend on
  *   sweep_point.c    one point: its machine, its run, its row
  *   sweep_file.c     the file that grows in order, its journal, --resume
@@ -23,6 +22,7 @@
 #include <pthread.h>
 
 #include "sim/cli/cli.h"
+#include "sim/core/address.h"
 #include "sim/load/axes.h"
 #include "sim/report/cell.h"
 #include "sim/report/tidy.h"
@@ -51,27 +51,6 @@ enum sweep_role {
     ROLE_STRUCTURE, /* anything else */
 };
 
-/* A number in a machine. */
-struct slot {
-    enum slot_place {
-        SLOT_NODES,
-        SLOT_ENGINE,
-        SLOT_SOFTWARE,
-        SLOT_FABRIC,
-        SLOT_SHARP,
-        SLOT_STATE,
-        SLOT_DEVICE,
-        SLOT_LINK
-    } place;
-    uint16_t index; /* of the device or link */
-    enum param_id id;
-};
-
-struct slots {
-    struct slot *slot;
-    size_t count;
-};
-
 struct sweep_axis {
     const struct axis *from;
     enum sweep_role role;
@@ -88,8 +67,8 @@ struct sweep_axis {
 struct variant {
     struct scenario scenario;
     bool loaded;
-    struct error error;           /* why not */
-    struct slots slots[AXES_MAX]; /* of each ROLE_NUMBER axis */
+    struct error error;                 /* why not */
+    struct addresses numbers[AXES_MAX]; /* of each ROLE_NUMBER axis */
 };
 
 struct plan_entry {
@@ -152,14 +131,6 @@ const char *sweep_algorithm(const struct sweep *sweep, const struct design_value
 double sweep_number(const struct sweep_axis *axis, const struct design_value *value);
 const char *sweep_text(const struct sweep_axis *axis, const struct design_value *value,
                        char *buffer, size_t size);
-
-/* Where a slot's number stands; NULL for the number of nodes. */
-struct params *slot_params(struct machine *machine, const struct slot *slot);
-/* Its key, as --set takes it. */
-void slot_key(const struct machine *machine, const struct slot *slot, char *buffer, size_t size);
-/* The slots that an axis means on a machine. */
-enum status slots_find(const struct machine *machine, const struct axis *axis, struct slots *ret,
-                       struct error *error);
 
 /* ---- points ---------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/cli/sweep.h"
+#include "sim/core/suggest.h"
 #include "sim/core/units.h"
 #include "sim/load/objects.h"
 
@@ -32,6 +33,15 @@ const char *sweep_algorithm(const struct sweep *sweep, const struct design_value
     size_t at = sweep->algorithm_axis;
     return at == SIZE_MAX ? sweep->options->shared.algorithm
                           : sweep->axis[at].from->values[values[at].index].text;
+}
+
+/* The numbers of a machine that an axis means; none where the scenario must be read anew. */
+static enum status axis_numbers(const struct machine *machine, const struct axis *axis,
+                                struct addresses *ret, struct error *error)
+{
+    const char *key = axis->kind == AXIS_RATE ? "node.devices.*.rate" : axis->key;
+    *ret = (struct addresses){NULL, 0};
+    return address_is(key) ? address_find(machine, key, ret, error) : STATUS_OK;
 }
 
 /* ---- variants -------------------------------------------------------------------------------- */
@@ -68,8 +78,8 @@ static struct variant *variant_load(const struct sweep *sweep, const struct desi
     }
     for (size_t i = 0; i < sweep->count && !status; i++)
         if (sweep->axis[i].role == ROLE_NUMBER)
-            status = slots_find(&variant->scenario.machine, sweep->axis[i].from, &variant->slots[i],
-                                &variant->error);
+            status = axis_numbers(&variant->scenario.machine, sweep->axis[i].from,
+                                  &variant->numbers[i], &variant->error);
     for (size_t i = 0; i < AXES_MAX; i++)
         free(own[i]);
     return failed ? (free(variant), NULL) : variant;
@@ -80,7 +90,7 @@ static void variant_free(struct variant *variant)
     if (!variant)
         return;
     for (size_t i = 0; i < AXES_MAX; i++)
-        free(variant->slots[i].slot);
+        free(variant->numbers[i].at);
     if (variant->loaded)
         scenario_free(&variant->scenario);
     free(variant);
@@ -151,7 +161,8 @@ static void note(struct sweep *sweep, struct mark mark, const struct error *erro
 }
 
 /* Values of a parameter: words into numbers, and every one within its range. */
-static void check_numbers(struct sweep *sweep, struct sweep_axis *axis, const struct slots *slots)
+static void check_numbers(struct sweep *sweep, struct sweep_axis *axis,
+                          const struct addresses *numbers)
 {
     const struct axis *from = axis->from;
     struct diag_list *diag = &sweep->base.diag;
@@ -160,13 +171,13 @@ static void check_numbers(struct sweep *sweep, struct sweep_axis *axis, const st
     for (size_t v = 0; axis->numbers && v < from->count; v++) {
         const struct axis_value *value = &from->values[v];
         axis->numbers[v] = value->number;
-        if (slots->slot[0].place == SLOT_NODES) {
+        if (numbers->at[0].place == ADDRESS_NODES) {
             if (!(value->number >= 1 && value->number <= MACHINE_MAX_NODES))
                 diag_add(diag, value->mark, NULL, "nodes must be 1 to %u", MACHINE_MAX_NODES);
             continue;
         }
-        for (size_t s = 0; s < slots->count; s++) {
-            enum param_id id = slots->slot[s].id;
+        for (size_t s = 0; s < numbers->count; s++) {
+            enum param_id id = numbers->at[s].id;
             if (!from->numeric &&
                 param_parse(id, value->text, strlen(value->text), &axis->numbers[v], &error)) {
                 note(sweep, value->mark, &error);
@@ -234,7 +245,7 @@ static void check_words(struct sweep *sweep, struct sweep_axis *axis)
         struct mark mark = from->values[v].mark;
         if (axis->role == ROLE_MECHANISM) {
             axis->mechanisms[v] = mechanism_find(text);
-            const char *near = diag_suggest(text, names, mechanism_count);
+            const char *near = suggest_word(text, names, mechanism_count);
             snprintf(hint, sizeof hint,
                      near ? "did you mean \"%s\"?" : "gdsim list mechanisms shows them", near);
             if (!axis->mechanisms[v])
@@ -289,7 +300,7 @@ static void settle_axis(struct sweep *sweep, size_t at)
     struct sweep_axis *axis = &sweep->axis[at];
     const struct axis *from = axis->from;
     const struct scenario *base = &sweep->base;
-    struct slots slots = {NULL, 0};
+    struct addresses numbers = {NULL, 0};
     struct error error = {.hint = ""};
     size_t *place = NULL;
     switch (from->kind) {
@@ -312,21 +323,21 @@ static void settle_axis(struct sweep *sweep, size_t at)
         break;
     case AXIS_RATE:
     case AXIS_KEY:
-        if (slots_find(&base->machine, from, &slots, &error)) {
+        if (axis_numbers(&base->machine, from, &numbers, &error)) {
             note(sweep, from->mark, &error);
             break;
         }
         /* Transfers and the root are checked against the number of nodes as they are read. */
-        bool nodes = slots.count > 0 && slots.slot[0].place == SLOT_NODES;
-        bool read = slots.count == 0 || (nodes && (base->transfer_count > 0 || base->root_rank));
+        bool nodes = numbers.count > 0 && numbers.at[0].place == ADDRESS_NODES;
+        bool read = numbers.count == 0 || (nodes && (base->transfer_count > 0 || base->root_rank));
         axis->role = read ? ROLE_STRUCTURE : ROLE_NUMBER;
         if (read)
             check_structure(sweep, axis);
         else
-            check_numbers(sweep, axis, &slots);
+            check_numbers(sweep, axis, &numbers);
         break;
     }
-    free(slots.slot);
+    free(numbers.at);
     if (place)
         *place = at;
     if (place && place != &sweep->size_axis)

@@ -22,11 +22,7 @@ struct sweep_worker {
     struct engine **engines;         /* likewise; each remembers what it found out about its plan */
     size_t algorithms;
     struct cell *cells;
-    /* By a protocol: the machine of the last point, settled for its size, and its routes. */
-    struct machine settled;
-    struct routes settled_routes;
-    bool has_settled;
-    char settled_why[96];
+    struct settled **settled; /* likewise, by a protocol; of this machine */
 };
 
 struct sweep_worker *sweep_worker_new(struct sweep *sweep)
@@ -41,8 +37,10 @@ struct sweep_worker *sweep_worker_new(struct sweep *sweep)
     worker->made = calloc(mechanism_count, sizeof *worker->made);
     worker->plans = calloc(mechanism_count * worker->algorithms, sizeof *worker->plans);
     worker->engines = calloc(mechanism_count * worker->algorithms, sizeof *worker->engines);
+    worker->settled = calloc(mechanism_count * worker->algorithms, sizeof *worker->settled);
     worker->cells = calloc(sweep->column_count, sizeof *worker->cells);
-    if (!worker->routes || !worker->made || !worker->plans || !worker->engines || !worker->cells) {
+    if (!worker->routes || !worker->made || !worker->plans || !worker->engines ||
+        !worker->settled || !worker->cells) {
         sweep_worker_free(worker);
         return NULL;
     }
@@ -57,25 +55,23 @@ static void forget_routes(struct sweep_worker *worker)
             routes_free(&worker->routes[i]);
         worker->made[i] = false;
     }
-    if (worker->has_settled) {
-        routes_free(&worker->settled_routes);
-        machine_free(&worker->settled);
-    }
-    worker->has_settled = false;
-    for (size_t i = 0; i < mechanism_count * worker->algorithms; i++)
+    for (size_t i = 0; i < mechanism_count * worker->algorithms; i++) {
+        settle_free(&worker->settled[i]);
         if (worker->engines[i])
             engine_forget(worker->engines[i]);
+    }
 }
 
 void sweep_worker_free(struct sweep_worker *worker)
 {
     if (!worker)
         return;
-    if (worker->made && worker->routes && worker->engines)
+    if (worker->made && worker->routes && worker->engines && worker->settled)
         forget_routes(worker);
     for (size_t i = 0; worker->engines && i < mechanism_count * worker->algorithms; i++)
         engine_free(worker->engines[i]);
     free(worker->engines);
+    free(worker->settled);
     if (worker->has_machine)
         machine_free(&worker->machine);
     free(worker->routes);
@@ -89,11 +85,11 @@ void sweep_worker_free(struct sweep_worker *worker)
 
 static void set_number(struct sweep_worker *worker, size_t axis, double number)
 {
-    const struct slots *slots = &worker->variant->slots[axis];
-    for (size_t i = 0; i < slots->count; i++) {
-        struct params *params = slot_params(&worker->machine, &slots->slot[i]);
+    const struct addresses *all = &worker->variant->numbers[axis];
+    for (size_t i = 0; i < all->count; i++) {
+        struct params *params = address_params(&worker->machine, &all->at[i]);
         if (params)
-            param_set(params, slots->slot[i].id, number, (struct origin){.kind = ORIGIN_SET});
+            param_set(params, all->at[i].id, number, (struct origin){.kind = ORIGIN_SET});
         else
             worker->machine.node_count = (uint32_t)number;
     }
@@ -139,7 +135,7 @@ static enum status take_machine(struct sweep_worker *worker, const struct design
         if (!fresh && !differ(number, worker->numbers[i]))
             continue;
         changed = true;
-        ranks = ranks || worker->variant->slots[i].slot[0].place == SLOT_NODES;
+        ranks = ranks || worker->variant->numbers[i].at[0].place == ADDRESS_NODES;
         set_number(worker, i, number);
     }
     if (!worker->has_machine || (!fresh && !changed))
@@ -245,26 +241,6 @@ static void fill_refusal(struct sweep_worker *worker, const struct request *requ
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Routes for the point on a machine that is settled for its size: protocol and channels go with it.
- */
-static enum status settle_point(struct sweep_worker *worker, const struct request *request,
-                                const struct plan *plan, struct error *error)
-{
-    forget_routes(worker);
-    enum status status =
-        settle_machine(&worker->machine, request->mechanism, plan, request->size_B,
-                       &worker->settled, worker->settled_why, sizeof worker->settled_why, error);
-    if (status)
-        return status;
-    status = machine_finish(&worker->settled, error);
-    if (!status)
-        status = routes_init(&worker->settled_routes, &worker->settled, request->mechanism, error);
-    worker->has_settled = !status;
-    if (status)
-        machine_free(&worker->settled);
-    return status;
-}
-
 /* Run the point on the worker's machine. */
 static enum status run_point(struct sweep_worker *worker, const struct request *request,
                              struct error *error)
@@ -288,16 +264,15 @@ static enum status run_point(struct sweep_worker *worker, const struct request *
         *error = (*plan)->error;
         return error->status;
     }
-    struct routes *routes = &worker->routes[at];
-    if (settle_needed(&worker->machine)) {
-        if (settle_point(worker, request, &(*plan)->plan, error))
-            return error->status;
-        routes = &worker->settled_routes;
-    } else if (!worker->made[at]) {
+    if (!worker->made[at]) {
         if (routes_init(&worker->routes[at], &worker->machine, request->mechanism, error))
             return error->status;
         worker->made[at] = true;
     }
+    struct routes *routes;
+    if (settle_routes(&worker->settled[request->algorithm_index * mechanism_count + at],
+                      &worker->routes[at], &(*plan)->plan, request->size_B, &routes, error))
+        return error->status;
     const struct engine_job job = {.plan = &(*plan)->plan,
                                    .routes = routes,
                                    .size_B = request->size_B,
@@ -336,15 +311,15 @@ static enum status plain_set(struct sweep_worker *worker, const struct design_va
     char key[128], number[64];
     for (size_t i = 0; variant && i < sweep->count; i++) {
         const struct sweep_axis *axis = &sweep->axis[i];
-        const struct slots *slots = &variant->slots[i];
+        const struct addresses *all = &variant->numbers[i];
         bool structure = axis->role == ROLE_STRUCTURE;
         if (!structure && axis->role != ROLE_NUMBER)
             continue;
-        for (size_t s = 0; s < (structure ? 1 : slots->count); s++) {
+        for (size_t s = 0; s < (structure ? 1 : all->count); s++) {
             if (*count == CLI_MAX_SET)
                 return STATUS_INPUT;
             if (!structure)
-                slot_key(&variant->scenario.machine, &slots->slot[s], key, sizeof key);
+                address_key(&variant->scenario.machine, &all->at[s], key, sizeof key);
             starts[(*count)++] = own->length;
             text_printf(own, "%s=%s%c", structure ? axis->from->key : key,
                         sweep_text(axis, &values[i], number, sizeof number), 0);

@@ -1,8 +1,11 @@
-/* address.h: where the parameters of a machine are, by the keys that --set takes.
+/* address.h: where the numbers of a machine are, by the keys that --set, sweeps and fits take.
  *
- *   software.launch, engine.window, fabric.hop_latency, state.iotlb_entries
+ *   nodes
+ *   software.launch, engine.window, fabric.hop_latency, sharp.trees, state.iotlb_entries
  *   node.devices.gpu0.channel_rate, node.links.cpu0-gpu0.rate
- *   node.devices.*.channel_rate, node.links.cpu0-*.rate      a star stands for any rest
+ *   node.devices.*.channel_rate, node.links.cpu0-*.rate      names are patterns as fnmatch's
+ *
+ * An address holds for every copy of the machine.
  */
 #ifndef GDSIM_CORE_ADDRESS_H
 #define GDSIM_CORE_ADDRESS_H
@@ -10,12 +13,43 @@
 #include "sim/core/machine.h"
 
 struct address {
-    struct params *params;
+    enum address_place {
+        ADDRESS_NODES,
+        ADDRESS_ENGINE,
+        ADDRESS_SOFTWARE,
+        ADDRESS_FABRIC,
+        ADDRESS_SHARP,
+        ADDRESS_STATE,
+        ADDRESS_DEVICE,
+        ADDRESS_LINK
+    } place;
+    uint16_t index; /* of the device or link */
     enum param_id id;
 };
 
-/* Parameters of the machine that the key names, at most `limit` of them; returns how many. 0: no
- * such key here. Of a machine that is finished they must not be changed. */
-size_t address_find(struct machine *machine, const char *key, struct address *ret, size_t limit);
+struct addresses {
+    struct address *at; /* for free() */
+    size_t count;
+};
+
+/* Whether a key is of this kind at all: other keys of a scenario are no numbers of a machine. */
+bool address_is(const char *key);
+
+/* All numbers of the machine that the key names, at least one. STATUS_INPUT, with what may have
+ * been meant, where there is none. */
+enum status address_find(const struct machine *machine, const char *key, struct addresses *ret,
+                         struct error *error);
+
+/* The first of them; false: none. */
+bool address_first(const struct machine *machine, const char *key, struct address *ret);
+
+/* Where its number stands; NULL for the number of nodes. Of a machine that is finished it must not
+ * be changed. */
+struct params *address_params(struct machine *machine, const struct address *address);
+double address_get(const struct machine *machine, const struct address *address);
+
+/* Its own key, without patterns. */
+void address_key(const struct machine *machine, const struct address *address, char *buffer,
+                 size_t size);
 
 #endif

@@ -50,7 +50,7 @@ enum status calibration_read(struct scenario *scenario, struct calibration *ret)
         struct address at;
         value->key = entry->key;
         read_number(&reader, entry->value, entry->key, DIM_FRACTION, &value->error);
-        if (address_find(&scenario->machine, entry->key, &at, 1) == 0)
+        if (!address_first(&scenario->machine, entry->key, &at))
             diag_add(reader.diag, entry->key_mark, NULL, "this machine has no \"%s\"", entry->key);
     }
     return diag_count(reader.diag) > 0 ? STATUS_INPUT : STATUS_OK;

@@ -70,7 +70,4 @@ enum status diag_render(const struct diag_list *list, char **ret_text);
  * are the line ends that libyaml counts: CR LF, LF, CR and Unicode's NEL, LS and PS. */
 size_t diag_line_end(const char *s, size_t left);
 
-/* The candidate that `word` is most likely a slip of, or NULL. A NULL candidate is skipped. */
-const char *diag_suggest(const char *word, const char *const *candidates, size_t count);
-
 #endif

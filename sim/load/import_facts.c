@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/core/suggest.h"
 #include "sim/core/units.h"
 #include "sim/load/import.h"
 #include "sim/load/pci_tree.h"
@@ -117,7 +118,7 @@ static int word_of(const struct reader *reader, struct yaml_node *map, const cha
         if (strcmp(words[i], text) == 0)
             return (int)i;
     if (text)
-        diag_add(reader->diag, mark, diag_suggest(text, words, count), "unknown %s \"%s\"", key,
+        diag_add(reader->diag, mark, suggest_word(text, words, count), "unknown %s \"%s\"", key,
                  text);
     return -1;
 }

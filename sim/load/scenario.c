@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/suggest.h"
 #include "sim/core/units.h"
 #include "sim/load/file.h"
 #include "sim/load/scenario_read.h"
@@ -186,7 +187,7 @@ static int read_choice(const struct object_reader *reader, const struct yaml_nod
     if (!text)
         return -1;
     char hint[256];
-    const char *near = diag_suggest(text, names, count);
+    const char *near = suggest_word(text, names, count);
     size_t used =
         (size_t)snprintf(hint, sizeof hint, near ? "did you mean \"%s\"?" : "one of", near);
     for (size_t i = 0; !near && i < count && used + 40 < sizeof hint; i++)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/suggest.h"
 #include "sim/load/scenario_read.h"
 
 static const char *const device_keys[] = {"type"};
@@ -37,7 +38,7 @@ static void read_device(const struct object_reader *reader, struct yaml_entry *e
     }
     if (!name)
         return;
-    const char *near = diag_suggest(name, kinds, DEVICE_KIND_COUNT);
+    const char *near = suggest_word(name, kinds, DEVICE_KIND_COUNT);
     char hint[96];
     snprintf(hint, sizeof hint,
              near ? "did you mean \"%s\"?" : "types: gpu, cpu, pcie_switch, nic, nvme, nvswitch",
@@ -89,7 +90,7 @@ static void read_link(const struct object_reader *reader, struct yaml_entry *ent
         for (size_t i = 0; i < count; i++)
             names[i] = machine->node.devices[i].name;
         const char *wrong = machine_find_device(machine, ends) < 0 ? ends : dash + 1;
-        const char *near = diag_suggest(wrong, names, count);
+        const char *near = suggest_word(wrong, names, count);
         char hint[96];
         snprintf(hint, sizeof hint, "did you mean \"%s\"?", near ? near : "");
         diag_add(reader->diag, entry->key_mark, near ? hint : NULL, "%s", error.message);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/core/suggest.h"
+
 /* ---- memory of a tree ----------------------------------------------------------------------- */
 struct yaml_block {
     struct yaml_block *next;
@@ -187,7 +189,7 @@ enum status yaml_check_keys(const struct yaml_node *node, const char *const *all
         if (known)
             continue;
         char hint[240];
-        const char *near = diag_suggest(entry->key, allowed, count);
+        const char *near = suggest_word(entry->key, allowed, count);
         if (near)
             snprintf(hint, sizeof hint, "did you mean \"%s\"?", near);
         else

@@ -11,6 +11,8 @@ struct predict_job {
     const struct mechanism *mechanism;
     const struct plan *plan;
     enum accounting accounting;
+    enum walk_kind walk;
+    uint32_t groups; /* of the plan that switches would work for; see routes_groups */
 };
 
 /* Set whatever a key names, on the way to a prediction. */
@@ -19,8 +21,8 @@ struct predict_change {
     double value;
 };
 
-/* Seconds of the job at each size, with the changes applied to a copy of the machine. Keys that the
- * machine does not have change nothing. */
+/* Seconds of the job at each size, with the changes applied to a copy of the machine: what gdsim
+ * run prints for that machine. Keys that the machine does not have change nothing. */
 enum status predict_times(const struct predict_job *job, const struct predict_change *changes,
                           size_t change_count, const double *sizes_B, size_t size_count,
                           double *ret_seconds, struct error *error);

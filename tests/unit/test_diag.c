@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "sim/core/suggest.h"
+
 static void expect_text(const struct diag_list *list, const char *expected)
 {
     char *text = NULL;
@@ -189,7 +191,7 @@ static void suggests_the_nearest(void **state)
                                            {"bndwdh", "bandwidth"},
                                            {"completely_other", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *found = diag_suggest(cases[i][0], words, sizeof words / sizeof *words);
+        const char *found = suggest_word(cases[i][0], words, sizeof words / sizeof *words);
         if (cases[i][1])
             assert_string_equal(found, cases[i][1]);
         else
@@ -198,8 +200,8 @@ static void suggests_the_nearest(void **state)
     char huge[5000];
     memset(huge, 'n', sizeof huge - 1);
     huge[sizeof huge - 1] = '\0';
-    assert_null(diag_suggest(huge, words, 6));
-    assert_null(diag_suggest("nodes", words, 0));
+    assert_null(suggest_word(huge, words, 6));
+    assert_null(suggest_word("nodes", words, 0));
 }
 
 int main(void)

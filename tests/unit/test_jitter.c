@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -46,21 +47,54 @@ static int teardown(void **state)
     return 0;
 }
 
+/* How many numbers a key names; the first of them. */
+static size_t named(const char *key, struct address *ret)
+{
+    struct addresses found;
+    size_t count = address_find(&machine, key, &found, NULL) ? 0 : found.count;
+    if (count)
+        *ret = found.at[0];
+    free(found.at);
+    return count;
+}
+
 static void keys_find_parameters(void **state)
 {
-    struct address at[8];
+    struct address at;
+    struct error error;
+    char key[128];
     (void)state;
-    assert_int_equal(address_find(&machine, "software.launch", at, 8), 1);
-    assert_int_equal(at[0].id, PARAM_SOFTWARE_LAUNCH);
-    assert_int_equal(address_find(&machine, "node.devices.gpu1.memory", at, 8), 1);
-    assert_ptr_equal(at[0].params, &machine.node.devices[2].params);
-    assert_int_equal(address_find(&machine, "node.devices.gpu*.memory", at, 8), 2);
-    assert_int_equal(address_find(&machine, "node.devices.*.memory", at, 8), 2);
-    assert_int_equal(address_find(&machine, "node.links.cpu0-*.rate", at, 8), 2);
-    assert_int_equal(address_find(&machine, "node.links.*.rate", at, 2), 2); /* the limit holds */
-    assert_int_equal(address_find(&machine, "node.links.gpu0-gpu1.gen", at, 8), 0);
-    assert_int_equal(address_find(&machine, "node.devices.gpu0", at, 8), 0);
-    assert_int_equal(address_find(&machine, "launch", at, 8), 0);
+    assert_int_equal(named("software.launch", &at), 1);
+    assert_int_equal(at.id, PARAM_SOFTWARE_LAUNCH);
+    assert_ptr_equal(address_params(&machine, &at), &machine.software);
+    assert_int_equal(named("sharp.trees", &at), 1);
+    assert_ptr_equal(address_params(&machine, &at), &machine.sharp);
+    assert_int_equal(named("nodes", &at), 1);
+    assert_null(address_params(&machine, &at));
+    assert_int_equal((int)address_get(&machine, &at), 1);
+    assert_int_equal(named("node.devices.gpu1.memory", &at), 1);
+    assert_ptr_equal(address_params(&machine, &at), &machine.node.devices[2].params);
+    address_key(&machine, &at, key, sizeof key);
+    assert_string_equal(key, "node.devices.gpu1.memory");
+    assert_int_equal(named("node.devices.gpu*.memory", &at), 2);
+    assert_int_equal(named("node.devices.*.memory", &at), 2);
+    assert_int_equal(named("node.devices.gpu[1-3].memory", &at), 1);
+    assert_int_equal(named("node.links.cpu0-*.rate", &at), 2);
+    address_key(&machine, &at, key, sizeof key);
+    assert_string_equal(key, "node.links.cpu0-gpu0.rate");
+    assert_int_equal(named("node.links.gpu0-gpu1.gen", &at), 0);
+    assert_int_equal(named("node.devices.gpu0", &at), 0);
+    assert_int_equal(named("launch", &at), 0);
+    assert_false(address_is("collective"));
+    assert_false(address_is("node.devices.gpu0.type"));
+    struct addresses none;
+    assert_int_equal(address_find(&machine, "software.lanch", &none, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "software has no \"lanch\"");
+    assert_string_equal(error.hint, "did you mean \"launch\"?");
+    assert_int_equal(address_find(&machine, "node.links.gpu0-gpu2.rate", &none, &error),
+                     STATUS_INPUT);
+    assert_string_equal(error.message, "there is no link \"gpu0-gpu2\"");
+    assert_string_equal(error.hint, "did you mean \"gpu0-gpu1\"?");
 }
 
 /* S / rate + latency 0.5 us + flag 0.6 us, and launch 10 us: 1e9 B at 100 GB/s is 10 ms; at 50, 20.

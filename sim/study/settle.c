@@ -1,0 +1,122 @@
+/* settle.c: see settle.h. */
+#include "sim/study/settle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/study/nccl_comm.h"
+
+struct settled {
+    struct settled *next;
+    struct nccl_choice choice;
+    struct machine machine;
+    struct routes routes;
+    char why[96];
+};
+
+/* What NCCL would take where the scenario leaves it open. */
+static enum status choose(const struct machine *machine, const struct mechanism *mechanism,
+                          const struct plan *plan, double size_B, struct nccl_choice *ret_choice,
+                          struct error *error)
+{
+    bool any = (int)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_AUTO;
+    enum nccl_collective collective;
+    enum nccl_algorithm algorithm;
+    enum nccl_protocol protocol;
+    struct nccl_comm comm;
+    struct nccl_tuning tuning;
+    protocol_of(machine, &protocol);
+    bool known = nccl_algorithm_of(plan->name, &algorithm);
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
+                                       .protocol = any ? NCCL_SIMPLE : protocol,
+                                       .channels = (int)channels};
+    if (!any && channels > 0)
+        return STATUS_OK;
+    if (!nccl_collective_of(plan->collective, &collective)) {
+        error_set(error, STATUS_INPUT, "NCCL's formula does not know %s",
+                  collective_name(plan->collective));
+        return error_hint(error, "give engine.protocol and engine.channels");
+    }
+    enum status status = nccl_comm_of(machine, mechanism, &comm, error);
+    if (status)
+        return status;
+    nccl_tune(&comm, &tuning);
+    uint64_t bytes = size_B < 1 ? 1 : (uint64_t)size_B;
+    if (nccl_choose_among(&comm, &tuning, collective, known ? &algorithm : NULL,
+                          any ? NULL : &protocol, bytes, ret_choice))
+        return STATUS_OK;
+    /* A protocol that NCCL would not take here: its ring's channels, as when it is forced. */
+    nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
+    return STATUS_OK;
+}
+
+/* A machine, finished, with protocol, channels and hops where they are left open, and its routes.
+ */
+static enum status make(struct settled *fresh, const struct routes *own, struct error *error)
+{
+    const struct nccl_choice *choice = &fresh->choice;
+    enum status status = machine_copy(own->machine, &fresh->machine, error);
+    if (status)
+        return status;
+    snprintf(fresh->why, sizeof fresh->why, "as NCCL would choose: %s, %s, %d channels",
+             nccl_algorithm_name(choice->algorithm), nccl_protocol_name(choice->protocol),
+             choice->channels);
+    nccl_settle(&fresh->machine, choice, fresh->why);
+    status = machine_finish(&fresh->machine, error);
+    if (!status)
+        status = routes_init(&fresh->routes, &fresh->machine, own->mechanism, error);
+    if (status)
+        machine_free(&fresh->machine);
+    else
+        routes_groups(&fresh->routes, own->groups);
+    return status;
+}
+
+static bool alike(const struct nccl_choice *a, const struct nccl_choice *b)
+{
+    return a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels;
+}
+
+enum status settle_routes(struct settled **list, struct routes *own, const struct plan *plan,
+                          double size_B, struct routes **ret_routes, struct error *error)
+{
+    struct nccl_choice choice;
+    *ret_routes = own;
+    if ((int)param_get(&own->machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_NONE)
+        return STATUS_OK;
+    enum status status = choose(own->machine, own->mechanism, plan, size_B, &choice, error);
+    if (status)
+        return status;
+    struct settled *at = *list;
+    while (at && !alike(&at->choice, &choice))
+        at = at->next;
+    if (at) {
+        *ret_routes = &at->routes;
+        return STATUS_OK;
+    }
+    struct settled *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return error_set(error, STATUS_NOMEM, "out of memory");
+    fresh->choice = choice;
+    status = make(fresh, own, error);
+    if (status) {
+        free(fresh);
+        return status;
+    }
+    fresh->next = *list;
+    *list = fresh;
+    *ret_routes = &fresh->routes;
+    return STATUS_OK;
+}
+
+void settle_free(struct settled **list)
+{
+    for (struct settled *at = *list, *next; at; at = next) {
+        next = at->next;
+        routes_free(&at->routes);
+        machine_free(&at->machine);
+        free(at);
+    }
+    *list = NULL;
+}
