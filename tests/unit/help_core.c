@@ -354,3 +354,62 @@ void core_change(struct machine *machine, const struct core_change *change)
     else
         set(&machine->fabric, change->id, change->value);
 }
+
+void core_rig_changed(const struct core_change *changes, size_t count, struct machine *ret_machine)
+{
+    core_rig(ret_machine);
+    for (size_t i = 0; i < count; i++)
+        core_change(ret_machine, &changes[i]);
+    core_finish(ret_machine);
+}
+
+void core_rig_route(const struct core_change *changes, size_t count, const char *mechanism,
+                    const char *src, const char *dst, bool same_node, struct route *ret_route)
+{
+    struct machine machine;
+    struct error error;
+    core_rig_changed(changes, count, &machine);
+    assert_ok(core_route(&machine, mechanism, src, dst, same_node, ret_route, &error), &error);
+    machine_free(&machine);
+}
+
+void core_apart(enum path_class apart, enum device_kind other, struct machine *ret_machine)
+{
+    struct machine *m = ret_machine;
+    machine_init(m);
+    m->node_count = 2;
+    core_add(m, "cpu0", DEVICE_CPU);
+    core_add(m, "gpu0", DEVICE_GPU);
+    struct params *params = core_add(m, "far", other);
+    if (other == DEVICE_NIC)
+        core_set(params, PARAM_NIC_RATE, 25e9);
+    switch (apart) {
+    case PATH_PIX:
+        core_add(m, "sw0", DEVICE_PCIE_SWITCH);
+        core_join(m, LINK_PCIE, "cpu0", "sw0");
+        core_join(m, LINK_PCIE, "sw0", "gpu0");
+        core_join(m, LINK_PCIE, "sw0", "far");
+        break;
+    case PATH_PXB:
+        core_add(m, "sw0", DEVICE_PCIE_SWITCH);
+        core_add(m, "sw1", DEVICE_PCIE_SWITCH);
+        core_join(m, LINK_PCIE, "cpu0", "sw0");
+        core_join(m, LINK_PCIE, "sw0", "sw1");
+        core_join(m, LINK_PCIE, "sw0", "gpu0");
+        core_join(m, LINK_PCIE, "sw1", "far");
+        break;
+    case PATH_P2C:
+        core_join(m, LINK_C2C, "cpu0", "gpu0");
+        core_join(m, LINK_PCIE, "cpu0", "far");
+        break;
+    case PATH_PHB:
+        core_join(m, LINK_PCIE, "cpu0", "gpu0");
+        core_join(m, LINK_PCIE, "cpu0", "far");
+        break;
+    default:
+        core_add(m, "cpu1", DEVICE_CPU);
+        core_join(m, LINK_SOCKET, "cpu0", "cpu1");
+        core_join(m, LINK_PCIE, "cpu0", "gpu0");
+        core_join(m, LINK_PCIE, "cpu1", "far");
+    }
+}

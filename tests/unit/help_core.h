@@ -104,6 +104,14 @@ struct core_change {
 };
 void core_change(struct machine *machine, const struct core_change *change);
 
+/* The rig with some changes, finished; and the route of one mechanism on it. */
+void core_rig_changed(const struct core_change *changes, size_t count, struct machine *ret_machine);
+void core_rig_route(const struct core_change *changes, size_t count, const char *mechanism,
+                    const char *src, const char *dst, bool same_node, struct route *ret_route);
+
+/* Two nodes of gpu0 and another device "far", so far apart; not finished. */
+void core_apart(enum path_class apart, enum device_kind other, struct machine *ret_machine);
+
 /* The route between two devices by name; NULL: the switch of the fabric. */
 enum status core_route(const struct machine *machine, const char *mechanism, const char *src,
                        const char *dst, bool same_node, struct route *route, struct error *error);

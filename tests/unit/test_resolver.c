@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,31 +19,9 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* ACS control bits (PCIe base specification, ACS control register). */
-enum { SV = 0x01, TB = 0x02, RR = 0x04, CR = 0x08, UF = 0x10, EC = 0x20, DT = 0x40 };
+enum { RR = 0x04 };
 
 enum { IOMMU_OFF, IOMMU_IDENTITY, IOMMU_TRANSLATING };
-enum { SLOW, REFUSED, HANGS };
-
-static const double link_Bps = 25986e6; /* Gen4 x16, MPS 256; to 4 digits */
-
-static void rig(const struct core_change *changes, size_t count, struct machine *ret_machine)
-{
-    core_rig(ret_machine);
-    for (size_t i = 0; i < count; i++)
-        core_change(ret_machine, &changes[i]);
-    core_finish(ret_machine);
-}
-
-/* The route of one mechanism on the rig with some changes. */
-static void route_of(const struct core_change *changes, size_t count, const char *mechanism,
-                     const char *src, const char *dst, bool same_node, struct route *ret_route)
-{
-    struct machine machine;
-    struct error error;
-    rig(changes, count, &machine);
-    assert_ok(core_route(&machine, mechanism, src, dst, same_node, ret_route, &error), &error);
-    machine_free(&machine);
-}
 
 /* ---- every precondition ------------------------------------------------------------------------
  */
@@ -190,14 +167,14 @@ static void each_precondition_is_noted(void **state)
         const struct broken *row = &broken[i];
         struct route route;
         /* as it should be: nothing to note, and what was asked is taken */
-        route_of(NULL, 0, row->mechanism, row->src, row->dst, row->same_node, &route);
+        core_rig_route(NULL, 0, row->mechanism, row->src, row->dst, row->same_node, &route);
         const char *taken =
             strcmp(row->mechanism, "gdr") == 0 && row->same_node ? "gdr" : row->mechanism;
         bool good = route.verdict_count == 0 && route_worst(&route) == OUTCOME_HOLDS &&
                     strcmp(route.taken->name, taken) == 0 &&
                     strcmp(route.asked->name, row->mechanism) == 0;
         /* and with one thing broken */
-        route_of(&row->change, 1, row->mechanism, row->src, row->dst, row->same_node, &route);
+        core_rig_route(&row->change, 1, row->mechanism, row->src, row->dst, row->same_node, &route);
         const struct verdict_item *item = core_verdict(&route, row->what);
         struct shape shape = shape_of(&route);
         good = good && item && item->outcome == row->outcome && strlen(item->sentence) > 10 &&
@@ -241,7 +218,7 @@ static void dmabuf_stands_in_for_peermem(void **state)
     const struct core_change changes[] = {{PARAM_STATE_PEERMEM, 0, NULL, NULL},
                                           {PARAM_STATE_DMABUF, 1, NULL, NULL}};
     struct route route;
-    route_of(changes, 2, "gdr", "gpu0", "gpu2", false, &route);
+    core_rig_route(changes, 2, "gdr", "gpu0", "gpu2", false, &route);
     assert_int_equal(route.verdict_count, 0);
     assert_string_equal(route.taken->name, "gdr");
 }
@@ -257,8 +234,8 @@ static void staging_needs_none_of_it(void **state)
         for (size_t m = 0; m < COUNT(mechanisms); m++)
             for (int same = 0; same < 2; same++) {
                 struct route route;
-                route_of(&broken[i].change, 1, mechanisms[m], "gpu0", same ? "gpu1" : "gpu2", same,
-                         &route);
+                core_rig_route(&broken[i].change, 1, mechanisms[m], "gpu0", same ? "gpu1" : "gpu2",
+                               same, &route);
                 assert_int_equal(route.verdict_count, 0);
                 assert_string_equal(route.taken->name, mechanisms[m]);
             }
@@ -297,7 +274,7 @@ static void ends_are_checked_apart(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct route route;
-        route_of(&rows[i].change, 1, "gdr", rows[i].src, rows[i].dst, false, &route);
+        core_rig_route(&rows[i].change, 1, "gdr", rows[i].src, rows[i].dst, false, &route);
         if ((route.verdict_count > 0) != rows[i].noted)
             print_error("row %zu: %zu verdicts\n", i, route.verdict_count);
         assert_int_equal(route.verdict_count > 0, rows[i].noted);
@@ -313,11 +290,11 @@ static void both_ends_are_noted(void **state)
     const struct core_change both[] = {{PARAM_GPU_BAR1, 1e6, "gpu0", NULL},
                                        {PARAM_GPU_BAR1, 1e6, "gpu2", NULL}};
     struct route route;
-    route_of(both, 2, "gdr", "gpu0", "gpu2", false, &route);
+    core_rig_route(both, 2, "gdr", "gpu0", "gpu2", false, &route);
     assert_int_equal(route.verdict_count, 2);
     assert_non_null(strstr(route.verdicts[0].sentence, "gpu0"));
     assert_non_null(strstr(route.verdicts[1].sentence, "gpu2"));
-    route_of(both, 1, "gdr", "gpu0", "gpu0", false, &route);
+    core_rig_route(both, 1, "gdr", "gpu0", "gpu0", false, &route);
     assert_int_equal(route.verdict_count, 1);
 }
 
@@ -329,21 +306,21 @@ static void strict_ordering_slows_the_writing_end(void **state)
     const struct core_change changes[] = {{PARAM_NIC_RELAXED_ORDERING, 0, "nic1", NULL},
                                           {PARAM_CPU_STRICT_ORDER, 0.4, "cpu1", NULL}};
     struct route route;
-    route_of(changes, 2, "gdr", "gpu0", "gpu3", false, &route);
+    core_rig_route(changes, 2, "gdr", "gpu0", "gpu3", false, &route);
     assert_non_null(core_verdict(&route, PRE_RELAXED_ORDERING));
     assert_int_equal(core_verdict(&route, PRE_RELAXED_ORDERING)->outcome, OUTCOME_SLOWS);
     assert_int_equal(route.verdict_count, 1);
     assert_string_equal(route.taken->name, "gdr");
     assert_near(core_slowest_Bps(&route), 10e9, 1e-12);
-    route_of(changes, 2, "gdr", "gpu3", "gpu0", false, &route);
+    core_rig_route(changes, 2, "gdr", "gpu3", "gpu0", false, &route);
     assert_int_equal(route.verdict_count, 0);
     assert_near(core_slowest_Bps(&route), 25e9, 1e-12);
     /* below one switch the rate stays */
-    route_of(changes, 2, "gdr", "gpu0", "gpu2", false, &route);
+    core_rig_route(changes, 2, "gdr", "gpu0", "gpu2", false, &route);
     assert_near(core_slowest_Bps(&route), 25e9, 1e-12);
     /* a root complex that is known not to mind */
     const struct core_change known[] = {changes[0], {PARAM_CPU_STRICT_ORDER, 1, "cpu1", NULL}};
-    route_of(known, 2, "gdr", "gpu0", "gpu3", false, &route);
+    core_rig_route(known, 2, "gdr", "gpu0", "gpu3", false, &route);
     assert_int_equal(route.verdict_count, 0);
     assert_near(core_slowest_Bps(&route), 25e9, 1e-12);
 }
@@ -352,13 +329,13 @@ static void drives_of_the_other_socket_bounce(void **state)
 {
     (void)state;
     struct route route;
-    route_of(NULL, 0, "gds", "nvme1", "gpu0", true, &route);
+    core_rig_route(NULL, 0, "gds", "nvme1", "gpu0", true, &route);
     assert_int_equal(route.verdict_count, 1);
     assert_int_equal(route.verdicts[0].what, PRE_STORAGE_DISTANCE);
     assert_int_equal(route.verdicts[0].outcome, OUTCOME_BREAKS);
     assert_string_equal(route.taken->name, "gds_compat");
     /* through one root complex it does not */
-    route_of(NULL, 0, "gds", "nvme1", "gpu3", true, &route);
+    core_rig_route(NULL, 0, "gds", "nvme1", "gpu3", true, &route);
     assert_int_equal(route.verdict_count, 0);
     assert_string_equal(route.taken->name, "gds");
 }
@@ -422,8 +399,8 @@ static void bar1_must_hold_the_working_set_exactly(void **state)
                 {PARAM_GPU_BAR1, rows[i].bar1, "gpu0", NULL},
                 {PARAM_GPU_BAR1_USED, rows[i].used, "gpu0", NULL}};
             struct route route;
-            route_of(changes, 2, mechanisms[m][0], mechanisms[m][1], mechanisms[m][2], m > 0,
-                     &route);
+            core_rig_route(changes, 2, mechanisms[m][0], mechanisms[m][1], mechanisms[m][2], m > 0,
+                           &route);
             assert_int_equal(core_verdict(&route, PRE_BAR1) == NULL, rows[i].holds);
             assert_int_equal(route.taken == route.asked, rows[i].holds);
         }
@@ -431,49 +408,6 @@ static void bar1_must_hold_the_working_set_exactly(void **state)
 
 /* ---- distance ----------------------------------------------------------------------------------
  */
-
-/* One GPU and one NIC, so far apart; two GPUs likewise. */
-static void machine_apart(enum path_class apart, enum device_kind other,
-                          struct machine *ret_machine)
-{
-    struct machine *m = ret_machine;
-    machine_init(m);
-    m->node_count = 2;
-    core_add(m, "cpu0", DEVICE_CPU);
-    core_add(m, "gpu0", DEVICE_GPU);
-    struct params *params = core_add(m, "far", other);
-    if (other == DEVICE_NIC)
-        core_set(params, PARAM_NIC_RATE, 25e9);
-    switch (apart) {
-    case PATH_PIX:
-        core_add(m, "sw0", DEVICE_PCIE_SWITCH);
-        core_join(m, LINK_PCIE, "cpu0", "sw0");
-        core_join(m, LINK_PCIE, "sw0", "gpu0");
-        core_join(m, LINK_PCIE, "sw0", "far");
-        break;
-    case PATH_PXB:
-        core_add(m, "sw0", DEVICE_PCIE_SWITCH);
-        core_add(m, "sw1", DEVICE_PCIE_SWITCH);
-        core_join(m, LINK_PCIE, "cpu0", "sw0");
-        core_join(m, LINK_PCIE, "sw0", "sw1");
-        core_join(m, LINK_PCIE, "sw0", "gpu0");
-        core_join(m, LINK_PCIE, "sw1", "far");
-        break;
-    case PATH_P2C:
-        core_join(m, LINK_C2C, "cpu0", "gpu0");
-        core_join(m, LINK_PCIE, "cpu0", "far");
-        break;
-    case PATH_PHB:
-        core_join(m, LINK_PCIE, "cpu0", "gpu0");
-        core_join(m, LINK_PCIE, "cpu0", "far");
-        break;
-    default:
-        core_add(m, "cpu1", DEVICE_CPU);
-        core_join(m, LINK_SOCKET, "cpu0", "cpu1");
-        core_join(m, LINK_PCIE, "cpu0", "gpu0");
-        core_join(m, LINK_PCIE, "cpu1", "far");
-    }
-}
 
 static void level_against_every_class(void **state)
 {
@@ -485,7 +419,7 @@ static void level_against_every_class(void **state)
                 struct machine machine;
                 struct route route;
                 struct error error;
-                machine_apart(classes[c], gpus ? DEVICE_GPU : DEVICE_NIC, &machine);
+                core_apart(classes[c], gpus ? DEVICE_GPU : DEVICE_NIC, &machine);
                 core_set(&machine.state, gpus ? PARAM_STATE_P2P_LEVEL : PARAM_STATE_GDR_LEVEL,
                          level);
                 core_finish(&machine);
@@ -513,644 +447,10 @@ static void levels_are_told_apart(void **state)
     const struct core_change gdr = {PARAM_STATE_GDR_LEVEL, PATH_LOC, NULL, NULL};
     const struct core_change p2p = {PARAM_STATE_P2P_LEVEL, PATH_LOC, NULL, NULL};
     struct route route;
-    route_of(&p2p, 1, "gdr", "gpu0", "gpu2", false, &route);
+    core_rig_route(&p2p, 1, "gdr", "gpu0", "gpu2", false, &route);
     assert_int_equal(route.verdict_count, 0);
-    route_of(&gdr, 1, "p2p", "gpu0", "gpu1", true, &route);
+    core_rig_route(&gdr, 1, "p2p", "gpu0", "gpu1", true, &route);
     assert_int_equal(route.verdict_count, 0);
-}
-
-/* ---- ACS ---------------------------------------------------------------------------------------
- */
-
-static bool redirected(const struct route *route)
-{
-    for (size_t i = 0; i < route->leg_count; i++)
-        if (route->legs[i].redirected)
-            return true;
-    return false;
-}
-
-/* Of one leg: how often it uses a resource of the rig, by name. */
-static size_t uses_of(const struct route *route, size_t leg, const char *resource)
-{
-    struct machine machine;
-    rig(NULL, 0, &machine);
-    size_t at = core_resource(&machine, resource), count = 0;
-    for (size_t i = 0; i < route->legs[leg].use_count; i++)
-        count += route->uses[route->legs[leg].first_use + i].resource == at;
-    machine_free(&machine);
-    return count;
-}
-
-static void acs_bits(void **state)
-{
-    (void)state;
-    /* every combination of the seven bits, on the GPU's port and on the NIC's, of either end */
-    static const char *const ports[][2] = {
-        {"sw0", "gpu0"}, {"sw0", "nic0"}, {"sw1", "gpu2"}, {"sw1", "nic1"}};
-    for (size_t p = 0; p < COUNT(ports); p++)
-        for (int bits = 0; bits < 128; bits++) {
-            const struct core_change change = {PARAM_PCIE_ACS, bits, ports[p][0], ports[p][1]};
-            bool expected = bits & (RR | CR | EC);
-            struct route route;
-            route_of(&change, 1, "gdr", "gpu0", "gpu2", false, &route);
-            if (redirected(&route) != expected)
-                print_error("bits %#x on %s - %s\n", (unsigned)bits, ports[p][0], ports[p][1]);
-            assert_int_equal(redirected(&route), expected);
-            assert_int_equal(core_verdict(&route, PRE_ACS) != NULL, expected);
-            assert_int_equal(route.legs[0].redirected, expected && p < 2);
-            assert_int_equal(route.legs[2].redirected, expected && p >= 2);
-        }
-}
-
-/* Ports off the path, root ports, translated packets: nothing happens. */
-static void acs_elsewhere_does_not_matter(void **state)
-{
-    (void)state;
-    static const struct core_change off[] = {
-        {PARAM_PCIE_ACS, 127, "sw0", "gpu1"},  {PARAM_PCIE_ACS, 127, "sw0", "nvme0"},
-        {PARAM_PCIE_ACS, 127, "sw1", "nvme1"}, {PARAM_PCIE_ACS, 127, "sw2", "gpu3"},
-        {PARAM_PCIE_ACS, 127, "cpu0", "sw0"},  {PARAM_PCIE_ACS, 127, "cpu1", "sw1"},
-    };
-    const struct core_change with_ats[] = {{PARAM_PCIE_ACS, 127, "sw0", "gpu0"},
-                                           {PARAM_PCIE_ACS, 127, "sw1", "nic1"},
-                                           {PARAM_STATE_ATS, 1, NULL, NULL}};
-    struct route route;
-    route_of(off, COUNT(off), "gdr", "gpu0", "gpu2", false, &route);
-    assert_int_equal(route.verdict_count, 0);
-    assert_false(redirected(&route));
-    route_of(with_ats, 3, "gdr", "gpu0", "gpu2", false, &route);
-    assert_int_equal(route.verdict_count, 0);
-    assert_false(redirected(&route));
-    /* root ports on a path through the root complex: a GPU and a NIC below one cpu */
-    struct machine machine;
-    struct error error;
-    machine_apart(PATH_PHB, DEVICE_NIC, &machine);
-    core_set(&machine.state, PARAM_STATE_GDR_LEVEL, PATH_SYS);
-    core_set(core_link_of(&machine, "cpu0", "gpu0"), PARAM_PCIE_ACS, 127);
-    core_set(core_link_of(&machine, "cpu0", "far"), PARAM_PCIE_ACS, 127);
-    core_finish(&machine);
-    assert_ok(core_route(&machine, "gdr", "gpu0", "gpu0", false, &route, &error), &error);
-    assert_int_equal(route.verdict_count, 0);
-    assert_false(redirected(&route));
-    machine_free(&machine);
-    /* DMA to memory is no peer transfer */
-    const struct core_change on = {PARAM_PCIE_ACS, 127, "sw0", "gpu0"};
-    route_of(&on, 1, "staged", "gpu0", "gpu2", false, &route);
-    assert_false(redirected(&route));
-}
-
-/* Switches one below the other: the port that the packets turn at is the upper switch's. */
-static void acs_on_a_port_between_switches(void **state)
-{
-    (void)state;
-    struct machine machine;
-    struct route route;
-    struct error error;
-    machine_apart(PATH_PXB, DEVICE_NIC, &machine);
-    core_set(core_link_of(&machine, "sw0", "sw1"), PARAM_PCIE_ACS, RR);
-    core_finish(&machine);
-    assert_ok(core_route(&machine, "gdr", "gpu0", "gpu0", false, &route, &error), &error);
-    assert_non_null(core_verdict(&route, PRE_ACS));
-    assert_true(route.legs[0].redirected);
-    /* gpu0 -> sw0 -> cpu0 -> sw0 -> sw1 -> far: five links, the root complex, and read credits */
-    assert_int_equal(route.legs[0].use_count, 5 + 1 + 1);
-    machine_free(&machine);
-}
-
-/* A redirect climbs the uplink and comes down again: once each for every byte. The links of GPU and
- * NIC, and the wire, see what they saw before. */
-static void redirect_loads_the_uplink_once_each_way(void **state)
-{
-    (void)state;
-    const struct core_change change = {PARAM_PCIE_ACS, RR, "sw0", "gpu0"};
-    static const struct {
-        const char *resource;
-        size_t straight, detour;
-    } rows[] = {
-        {"gpu0 -> sw0", 1, 1}, {"sw0 -> nic0", 1, 1},     {"sw0 -> cpu0", 0, 1},
-        {"cpu0 -> sw0", 0, 1}, {"cpu0 peer reads", 0, 1}, {"cpu0 peer writes", 0, 0},
-        {"sw0 -> gpu0", 0, 0}, {"nic0 -> sw0", 0, 0},     {"cpu0 DRAM", 0, 0},
-    };
-    struct route straight, detour;
-    route_of(NULL, 0, "gdr", "gpu0", "gpu2", false, &straight);
-    route_of(&change, 1, "gdr", "gpu0", "gpu2", false, &detour);
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        if (uses_of(&straight, 0, rows[i].resource) != rows[i].straight ||
-            uses_of(&detour, 0, rows[i].resource) != rows[i].detour)
-            print_error("%s\n", rows[i].resource);
-        assert_int_equal(uses_of(&straight, 0, rows[i].resource), rows[i].straight);
-        assert_int_equal(uses_of(&detour, 0, rows[i].resource), rows[i].detour);
-    }
-    /* the same for each of them: one wire, as before; one more pass of the switch and the turn */
-    assert_int_equal(route_count_legs(&detour, LEG_CROSSING), 2);
-    assert_int_equal(detour.legs[1].use_count, straight.legs[1].use_count);
-    assert_near(detour.legs[0].latency_s - straight.legs[0].latency_s, 0.115e-6 + 0.3e-6, 1e-9);
-    /* an uplink half as fast as the links halves the leg; a Gen3 x16 link carries 13.02 GB/s */
-    const struct core_change narrow[] = {change, {PARAM_PCIE_RATE, 13e9, "cpu0", "sw0"}};
-    route_of(narrow, 2, "gdr", "gpu0", "gpu2", false, &detour);
-    assert_near(detour.legs[0].rate_Bps, 13e9, 1e-12);
-    assert_near(straight.legs[0].rate_Bps, link_Bps, 1e-4);
-    /* and a root complex with a ceiling holds it to that */
-    const struct core_change ceiling[] = {change, {PARAM_CPU_PEER_READ, 5e9, "cpu0", NULL}};
-    route_of(ceiling, 2, "gdr", "gpu0", "gpu2", false, &detour);
-    assert_near(detour.legs[0].rate_Bps, 5e9, 1e-12);
-}
-
-/* Run edges on a machine of core_rig with all links and NICs at 10 GB/s; bytes on a resource of all
- * nodes. */
-static int64_t run(const struct core_change *changes, size_t count, const char *mechanism,
-                   const struct plan_edge *edges, size_t edge_count, double size_B,
-                   const char *resource, double *ret_bytes)
-{
-    struct machine machine;
-    struct ledger ledger;
-    struct plan plan;
-    core_rig(&machine);
-    for (size_t i = 0; i < machine.node.link_count; i++)
-        if (machine.node.links[i].kind == LINK_PCIE)
-            core_set(&machine.node.links[i].params, PARAM_PCIE_RATE, 10e9);
-    core_set(core_device(&machine, "nic0"), PARAM_NIC_RATE, 10e9);
-    core_set(core_device(&machine, "nic1"), PARAM_NIC_RATE, 10e9);
-    for (size_t i = 0; i < count; i++)
-        core_change(&machine, &changes[i]);
-    core_finish(&machine);
-    core_edges(8, 2, edges, edge_count, &plan);
-    core_run(&machine, &plan, mechanism, ACCOUNTING_PIPELINED, size_B, &ledger);
-    if (resource)
-        *ret_bytes = ledger.resources[core_resource(&machine, resource)].bytes;
-    int64_t total = ledger.total_ps;
-    ledger_free(&ledger);
-    plan_free(&plan);
-    machine_free(&machine);
-    return total;
-}
-
-/* gpu0 of node 0 and gpu0 of node 1 send each other 256 MiB at once. Straight, each link carries
- * one of the two: 268.4 MB / 10 GB/s = 26.84 ms. Redirected, at each node what goes out passes the
- * uplink up and down, and so does what comes in: 2 x 268.4 MB in each direction, 53.69 ms. One
- * direction alone is as fast as before. */
-static void redirect_halves_both_directions_at_once(void **state)
-{
-    (void)state;
-    const struct core_change change = {PARAM_PCIE_ACS, RR, "sw0", "gpu0"};
-    const struct plan_edge both[] = {
-        {.from = 0, .to = 4, .chunk = 0}, {.from = 4, .to = 0, .chunk = 1}, CORE_STEP_END};
-    const struct plan_edge one[] = {{.from = 0, .to = 4, .chunk = 0}, CORE_STEP_END};
-    const double S = 2 * room_B, c = room_B; /* two chunks */
-    double bytes;
-    assert_near((double)run(NULL, 0, "gdr", both, 3, S, "sw0 -> cpu0", &bytes), c / 10e9 * 1e12,
-                0.01);
-    assert_float_equal(bytes, 0, 0);
-    assert_near((double)run(&change, 1, "gdr", both, 3, S, "sw0 -> cpu0", &bytes),
-                2 * c / 10e9 * 1e12, 0.03);
-    assert_near(bytes, 2 * 2 * c, 1e-12); /* two nodes, out and in */
-    run(&change, 1, "gdr", both, 3, S, "cpu0 -> sw0", &bytes);
-    assert_near(bytes, 2 * 2 * c, 1e-12);
-    run(&change, 1, "gdr", both, 3, S, "nic0 wire tx", &bytes);
-    assert_near(bytes, 2 * c, 1e-12);
-    run(&change, 1, "gdr", both, 3, S, "sw0 -> nic0", &bytes);
-    assert_near(bytes, 2 * c, 1e-12);
-    assert_near((double)run(&change, 1, "gdr", one, 2, S, NULL, NULL), c / 10e9 * 1e12, 0.01);
-    /* the same between two GPUs of one switch */
-    const struct plan_edge peers[] = {
-        {.from = 0, .to = 1, .chunk = 0}, {.from = 1, .to = 0, .chunk = 1}, CORE_STEP_END};
-    assert_near((double)run(NULL, 0, "p2p", peers, 3, S, NULL, NULL), c / 10e9 * 1e12, 0.01);
-    assert_near((double)run(&change, 1, "p2p", peers, 3, S, NULL, NULL), 2 * c / 10e9 * 1e12, 0.03);
-}
-
-/* What a leg says it can do is what a long transfer gets, at both ends: 256 MiB at the rate of the
- * slowest leg, within 2 % for the first and last slices. */
-static void limits_hold_in_a_run(void **state)
-{
-    (void)state;
-    static const struct {
-        struct core_change change[2];
-        const char *mechanism;
-        uint32_t from, to; /* 4 and more: the next node */
-        double rate_Bps;
-    } rows[] = {
-        {{{PARAM_CPU_PEER_READ, 5e9, "cpu1", NULL}}, "gdr", 3, 4, 5e9},
-        {{{PARAM_CPU_PEER_WRITE, 5e9, "cpu1", NULL}}, "gdr", 0, 7, 5e9},
-        {{{PARAM_CPU_PEER_WRITE, 5e9, "cpu1", NULL}}, "p2p", 0, 2, 5e9},
-        {{{PARAM_NIC_READS, 8, "nic0", NULL}}, "gdr", 0, 6, 8 * 512 / 0.9e-6},
-        {{{PARAM_NIC_RELAXED_ORDERING, 0, "nic1", NULL},
-          {PARAM_CPU_STRICT_ORDER, 0.4, "cpu1", NULL}},
-         "gdr",
-         0,
-         7,
-         0.4 * 10e9},
-        {{{PARAM_PCIE_RATE, 3e9, "sw1", "gpu2"}}, "gdr", 0, 6, 3e9},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        const struct plan_edge edges[] = {{.from = rows[i].from, .to = rows[i].to}, CORE_STEP_END};
-        double time_s = 1e-12 * (double)run(rows[i].change, rows[i].change[1].name ? 2 : 1,
-                                            rows[i].mechanism, edges, 2, 2 * room_B, NULL, NULL);
-        if (fabs(room_B / time_s / rows[i].rate_Bps - 1) > 0.02)
-            print_error("row %zu: %.4g GB/s\n", i, room_B / time_s / 1e9);
-        assert_near(room_B / time_s, rows[i].rate_Bps, 0.02);
-    }
-}
-
-/* The ceiling of a pair of devices is that of all lanes between them, at whichever end it stands
- * and however many slices are on their way. Four lanes of 64 MiB at 5 GB/s are 53.7 ms. */
-static void ceilings_are_of_a_pair(void **state)
-{
-    (void)state;
-    static const char text[] =
-        "collective = 'broadcast' function plan(p) p:split(4) p:step(function()\n"
-        "for i = 0, 3 do p:send{from = %d, to = %d, chunk = i, lane = i} end end) end";
-    static const struct {
-        enum param_id id;
-        int from, to;
-    } rows[] = {{PARAM_CPU_PEER_READ, 3, 4}, {PARAM_CPU_PEER_WRITE, 0, 7}};
-    const double windows[] = {1, 2, 8, 64};
-    for (size_t i = 0; i < COUNT(rows) * COUNT(windows); i++) {
-        struct machine machine;
-        struct plan plan;
-        struct ledger ledger;
-        char script[512];
-        const struct core_change change = {rows[i % 2].id, 5e9, "cpu1", NULL};
-        rig(&change, 1, &machine);
-        core_set(&machine.engine, PARAM_ENGINE_WINDOW, windows[i / 2]);
-        snprintf(script, sizeof script, text, rows[i % 2].from, rows[i % 2].to);
-        core_script(script, 8, 4, &plan);
-        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 256 * 1048576.0, &ledger);
-        assert_near((double)ledger.total_ps * 1e-12, 256 * 1048576.0 / 5e9, 0.02);
-        ledger_free(&ledger);
-        plan_free(&plan);
-        machine_free(&machine);
-    }
-}
-
-/* A redirected path is judged by the way that its packets go: up to cpu0 and down again. Without
- * the redirect cpu0 and its uplink are not on it. */
-static void a_redirect_is_judged_by_its_detour(void **state)
-{
-    (void)state;
-    static const struct {
-        struct core_change change;
-        enum precondition what;
-        const char *taken;
-    } rows[] = {
-        {{PARAM_CPU_PEER_ALLOWED, 0, "cpu0", NULL}, PRE_ROOT_COMPLEX, "host"},
-        {{PARAM_CPU_PEER_READ, 5e9, "cpu0", NULL}, PRE_ROOT_CEILING, "gdr"},
-        {{PARAM_PCIE_GEN, 1, "cpu0", "sw0"}, PRE_LINK_TRAINED, "gdr"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct core_change changes[] = {rows[i].change,
-                                        {PARAM_PCIE_GEN_MAX, 4, "cpu0", "sw0"},
-                                        {PARAM_PCIE_ACS, RR, "sw0", "gpu0"}};
-        struct route route;
-        route_of(changes, 2, "gdr", "gpu0", "gpu2", false, &route);
-        assert_null(core_verdict(&route, rows[i].what));
-        route_of(changes, 3, "gdr", "gpu0", "gpu2", false, &route);
-        assert_non_null(core_verdict(&route, rows[i].what));
-        assert_string_equal(route.taken->name, rows[i].taken);
-    }
-    /* the receiver writes in order where its packets pass the root complex, and only there */
-    const struct core_change ordered[] = {{PARAM_NIC_RELAXED_ORDERING, 0, "nic1", NULL},
-                                          {PARAM_CPU_STRICT_ORDER, 0.4, "cpu1", NULL},
-                                          {PARAM_PCIE_ACS, RR, "sw1", "gpu2"}};
-    struct route route;
-    route_of(ordered, 2, "gdr", "gpu0", "gpu2", false, &route);
-    assert_null(core_verdict(&route, PRE_RELAXED_ORDERING));
-    route_of(ordered, 3, "gdr", "gpu0", "gpu2", false, &route);
-    assert_non_null(core_verdict(&route, PRE_RELAXED_ORDERING));
-    /* what climbs to the root complex anyway is not redirected */
-    const struct core_change climbs = {PARAM_PCIE_ACS, RR, "sw2", "gpu3"};
-    route_of(&climbs, 1, "gdr", "gpu3", "gpu0", false, &route);
-    assert_null(core_verdict(&route, PRE_ACS));
-}
-
-/* Reading a file writes to the GPU, writing one reads it. gpu3 and nvme1 meet in cpu1. */
-static void a_file_is_read_or_written(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 4; i++) {
-        const bool reads_file = i % 2, limits_reads = i / 2;
-        const struct core_change change = {
-            limits_reads ? PARAM_CPU_PEER_READ : PARAM_CPU_PEER_WRITE, 5e9, "cpu1", NULL};
-        struct route route;
-        route_of(&change, 1, "gds", reads_file ? "nvme1" : "gpu3", reads_file ? "gpu3" : "nvme1",
-                 true, &route);
-        bool noted = core_verdict(&route, PRE_ROOT_CEILING) != NULL;
-        assert_int_equal(noted, reads_file != limits_reads);
-    }
-}
-
-/* A path that is not tried cannot hang. */
-static void what_is_not_tried_cannot_hang(void **state)
-{
-    (void)state;
-    const struct core_change p2p[] = {{PARAM_STATE_P2P_LEVEL, PATH_LOC, NULL, NULL},
-                                      {PARAM_PCIE_ACS, RR, "sw0", "gpu0"},
-                                      {PARAM_STATE_ACS_OUTCOME, HANGS, NULL, NULL}};
-    const struct core_change gds[] = {{PARAM_STATE_GDS_ALIGNED, 0, NULL, NULL}, p2p[1], p2p[2]};
-    struct route route;
-    route_of(p2p, 3, "p2p", "gpu0", "gpu1", true, &route);
-    assert_string_equal(route.taken->name, "host");
-    assert_null(core_verdict(&route, PRE_ACS));
-    route_of(gds, 3, "gds", "nvme0", "gpu0", true, &route);
-    assert_string_equal(route.taken->name, "gds_compat");
-    assert_null(core_verdict(&route, PRE_ACS));
-}
-
-/* SHARP's NIC needs what any NIC needs; without it, host memory lies between. */
-static void a_reduction_needs_gpudirect_too(void **state)
-{
-    (void)state;
-    const struct core_change off[] = {{PARAM_STATE_PEERMEM, 0, NULL, NULL},
-                                      {PARAM_STATE_DMABUF, 0, NULL, NULL}};
-    struct route route;
-    for (int up = 0; up < 2; up++) {
-        const char *src = up ? "gpu0" : NULL, *dst = up ? NULL : "gpu0";
-        route_of(off, 0, "sharp", src, dst, false, &route);
-        assert_int_equal(route.stage_count, 1);
-        assert_int_equal(route.verdict_count, 0);
-        assert_int_equal(route.leg_count, 2); /* NIC and wire */
-        route_of(off, 2, "sharp", src, dst, false, &route);
-        assert_int_equal(route.stage_count, 2);
-        assert_int_equal(route.leg_count, 3); /* and GPU to or from host memory */
-        assert_non_null(core_verdict(&route, PRE_PEER_MODULE));
-    }
-    /* and hangs like any other */
-    const struct core_change hangs[] = {{PARAM_PCIE_ACS, RR, "sw0", "gpu0"},
-                                        {PARAM_STATE_ACS_OUTCOME, HANGS, NULL, NULL}};
-    struct machine machine;
-    struct error error;
-    rig(hangs, 2, &machine);
-    assert_int_equal(core_route(&machine, "sharp", "gpu0", NULL, false, &route, &error),
-                     STATUS_FAILED);
-    assert_non_null(strstr(error.message, "the transfer hangs: ACS on the port"));
-    machine_free(&machine);
-}
-
-static void acs_outcomes(void **state)
-{
-    (void)state;
-    static const char *const ways[][4] = {
-        {"gdr", "gpu0", "gpu2", "host"},
-        {"p2p", "gpu0", "gpu1", "host"},
-        {"gds", "nvme0", "gpu0", "gds_compat"},
-    };
-    for (size_t w = 0; w < COUNT(ways); w++)
-        for (int what = SLOW; what <= HANGS; what++) {
-            const struct core_change changes[] = {{PARAM_PCIE_ACS, RR, "sw0", "gpu0"},
-                                                  {PARAM_STATE_ACS_OUTCOME, what, NULL, NULL}};
-            struct machine machine;
-            struct route route;
-            struct error error = {.status = STATUS_OK};
-            rig(changes, 2, &machine);
-            enum status status =
-                core_route(&machine, ways[w][0], ways[w][1], ways[w][2], w > 0, &route, &error);
-            const struct verdict_item *item = core_verdict(&route, PRE_ACS);
-            assert_non_null(item);
-            assert_int_equal(item->outcome, what == SLOW      ? OUTCOME_SLOWS
-                                            : what == REFUSED ? OUTCOME_BREAKS
-                                                              : OUTCOME_HANGS);
-            if (what == HANGS) {
-                assert_int_equal(status, STATUS_FAILED);
-                assert_non_null(strstr(error.message, "hangs"));
-            } else {
-                assert_ok(status, &error);
-                assert_string_equal(route.taken->name, what == SLOW ? ways[w][0] : ways[w][3]);
-            }
-            machine_free(&machine);
-        }
-}
-
-/* Why it hangs must be said, whatever else is noted after it. */
-static void a_hang_names_its_reason(void **state)
-{
-    (void)state;
-    const struct core_change changes[] = {{PARAM_PCIE_ACS, RR, "sw0", "gpu0"},
-                                          {PARAM_STATE_ACS_OUTCOME, HANGS, NULL, NULL},
-                                          {PARAM_PCIE_GEN_MAX, 5, "sw0", "nic0"}};
-    struct machine machine;
-    struct route route;
-    struct error error = {.status = STATUS_OK};
-    rig(changes, 3, &machine);
-    assert_int_equal(core_route(&machine, "gdr", "gpu0", "gpu2", false, &route, &error),
-                     STATUS_FAILED);
-    if (!strstr(error.message, "ACS"))
-        print_error("%s\n", error.message);
-    assert_non_null(strstr(error.message, "ACS"));
-    machine_free(&machine);
-}
-
-/* ---- IOMMU -------------------------------------------------------------------------------------
- */
-
-/* Off and identity change nothing. Translating: on bare metal bus addresses mean nothing to it, so
- * the peer path breaks; in a VM packets go up to it; with ATS devices bring translated addresses.
- */
-static void iommu_states(void **state)
-{
-    (void)state;
-    for (int iommu = IOMMU_OFF; iommu <= IOMMU_TRANSLATING; iommu++)
-        for (int vm = 0; vm < 2; vm++)
-            for (int ats = 0; ats < 2; ats++) {
-                const struct core_change changes[] = {{PARAM_STATE_IOMMU, iommu, NULL, NULL},
-                                                      {PARAM_STATE_VM, vm, NULL, NULL},
-                                                      {PARAM_STATE_ATS, ats, NULL, NULL}};
-                struct route gdr, p2p, staged;
-                bool translates = iommu == IOMMU_TRANSLATING, bites = translates && !ats;
-                route_of(changes, 3, "gdr", "gpu0", "gpu2", false, &gdr);
-                route_of(changes, 3, "p2p", "gpu0", "gpu1", true, &p2p);
-                route_of(changes, 3, "staged", "gpu0", "gpu2", false, &staged);
-                const struct route *both[2] = {&gdr, &p2p};
-                for (int i = 0; i < 2; i++) {
-                    assert_int_equal(core_verdict(both[i], PRE_IOMMU) != NULL, bites);
-                    assert_int_equal(route_worst(both[i]), !bites ? OUTCOME_HOLDS
-                                                           : vm   ? OUTCOME_SLOWS
-                                                                  : OUTCOME_BREAKS);
-                    assert_int_equal(both[i]->taken == both[i]->asked, !bites || vm);
-                    assert_int_equal(redirected(both[i]), bites && vm);
-                }
-                /* DMA to memory stays possible, and is translated */
-                assert_int_equal(staged.verdict_count, 0);
-                size_t read_leg = 1, write_leg = 3; /* DRAM -> nic0, nic1 -> DRAM */
-                assert_int_equal(uses_of(&staged, read_leg, "nic0 translated reads"), translates);
-                assert_int_equal(uses_of(&staged, write_leg, "nic1 translated writes"), translates);
-            }
-}
-
-/* 256 MiB in 64 KiB pages of which 64 are cached: 1 - 64 x 65536 / 268435456 = 0.984375 miss; each
- * walks 0.33 us: 0.32484 us more for the DMA. The rate: 44 reads of 512 B feed 25 GB/s over 0.9 us;
- * with the walk, 44 x 512 / 1.22484 us = 18.39 GB/s, but at most a fifth is lost: 20 GB/s. */
-static void translation_costs_latency_and_rate(void **state)
-{
-    (void)state;
-    const struct core_change on = {PARAM_STATE_IOMMU, IOMMU_TRANSLATING, NULL, NULL};
-    struct route off, translated;
-    route_of(NULL, 0, "staged", "gpu0", "gpu2", false, &off);
-    route_of(&on, 1, "staged", "gpu0", "gpu2", false, &translated);
-    assert_near(translated.legs[1].latency_s - off.legs[1].latency_s, 0.984375 * 0.33e-6, 1e-6);
-    assert_near(translated.legs[1].rate_Bps, 20e9, 1e-3);
-    assert_near(translated.legs[3].rate_Bps, 20e9, 1e-3);
-    assert_near(off.legs[1].rate_Bps, link_Bps, 1e-4);
-    assert_near(translated.legs[0].rate_Bps, off.legs[0].rate_Bps, 1e-12); /* no NIC in it */
-}
-
-/* ---- links -------------------------------------------------------------------------------------
- */
-
-/* An uplink at Gen1 x16 (Gen4 could be): GPUDirect RDMA below the switch does not see it, staging
- * and what passes the root complex do. Gen1: 2.5 GT/s x 16 x 8/10 / 8 = 4 GB/s raw; less headers,
- * below. */
-static void an_uplink_hurts_what_crosses_it(void **state)
-{
-    (void)state;
-    const struct core_change changes[] = {{PARAM_PCIE_GEN, 1, "cpu1", "sw1"},
-                                          {PARAM_PCIE_GEN_MAX, 4, "cpu1", "sw1"}};
-    static const struct {
-        const char *mechanism, *src, *dst;
-        bool same_node, crosses, noted;
-    } rows[] = {
-        {"gdr", "gpu0", "gpu2", false, false, false}, /* below sw0 and sw1 */
-        {"gdr", "gpu2", "gpu0", false, false, false},
-        {"gdr", "gpu3", "gpu0", false, true, true}, /* gpu3 - sw2 - cpu1 - sw1 - nic1 */
-        {"gdr", "gpu0", "gpu3", false, true, true},
-        {"p2p", "gpu0", "gpu1", true, false, false},
-        {"p2p", "gpu0", "gpu2", true, true, true},
-        {"p2p", "gpu0", "gpu3", true, false, false}, /* sw0 - cpu0 - cpu1 - sw2 */
-        {"staged", "gpu0", "gpu2", false, true, false},
-        {"staged", "gpu0", "gpu0", false, false, false},
-        {"gds", "nvme1", "gpu2", true, false, false},
-        {"gds", "nvme1", "gpu3", true, true, true},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct route good, bad;
-        route_of(NULL, 0, rows[i].mechanism, rows[i].src, rows[i].dst, rows[i].same_node, &good);
-        route_of(changes, 2, rows[i].mechanism, rows[i].src, rows[i].dst, rows[i].same_node, &bad);
-        if ((core_slowest_Bps(&bad) < 4e9) != rows[i].crosses)
-            print_error("row %zu: %g\n", i, core_slowest_Bps(&bad));
-        assert_int_equal(core_slowest_Bps(&bad) < 4e9, rows[i].crosses);
-        assert_int_equal(core_slowest_Bps(&bad) < core_slowest_Bps(&good), rows[i].crosses);
-        assert_int_equal(core_verdict(&bad, PRE_LINK_TRAINED) != NULL, rows[i].noted);
-    }
-}
-
-/* Both directions together get 2 x 0.58 of the rate; one alone all of it. */
-static void duplex_bites_when_both_run(void **state)
-{
-    (void)state;
-    const struct core_change changes[] = {{PARAM_PCIE_DUPLEX, 0.58, "sw0", "nic0"}};
-    const struct plan_edge both[] = {
-        {.from = 0, .to = 4, .chunk = 0}, {.from = 4, .to = 0, .chunk = 1}, CORE_STEP_END};
-    const struct plan_edge one[] = {{.from = 0, .to = 4, .chunk = 0}, CORE_STEP_END};
-    const double S = 2 * room_B;
-    assert_near((double)run(changes, 1, "gdr", one, 2, S, NULL, NULL), room_B / 10e9 * 1e12, 0.01);
-    assert_near((double)run(changes, 1, "gdr", both, 3, S, NULL, NULL),
-                room_B / (0.58 * 10e9) * 1e12, 0.01);
-}
-
-/* One bounce buffer in a node, in the memory of the source's socket: from socket to socket the
- * bytes pass the link between them, once. */
-static void staging_passes_the_link_between_sockets(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *src, *dst;
-        size_t there, back;
-    } rows[] = {
-        {"gpu0", "gpu2", 1, 0}, {"gpu2", "gpu0", 0, 1}, {"gpu0", "gpu1", 0, 0},
-        {"gpu2", "gpu3", 0, 0}, {"cpu1", "gpu0", 0, 1}, {"cpu0", "gpu0", 0, 0},
-        {"gpu0", "cpu1", 1, 0}, {"gpu2", "cpu1", 0, 0},
-    };
-    static const char *const mechanisms[] = {"staged", "host", "pageable", "socket"};
-    for (size_t m = 0; m < COUNT(mechanisms); m++)
-        for (size_t i = 0; i < COUNT(rows); i++) {
-            struct route route;
-            size_t there = 0, back = 0;
-            route_of(NULL, 0, mechanisms[m], rows[i].src, rows[i].dst, true, &route);
-            for (size_t leg = 0; leg < route.leg_count; leg++) {
-                there += uses_of(&route, leg, "cpu0 -> cpu1");
-                back += uses_of(&route, leg, "cpu1 -> cpu0");
-            }
-            if (there != rows[i].there || back != rows[i].back)
-                print_error("%s %s -> %s\n", mechanisms[m], rows[i].src, rows[i].dst);
-            assert_int_equal(there, rows[i].there);
-            assert_int_equal(back, rows[i].back);
-        }
-}
-
-/* ---- NICs are dealt out ------------------------------------------------------------------------
- */
-
-static void switch_of(size_t gpus, size_t nics, struct machine *ret_machine)
-{
-    char name[MACHINE_NAME_LENGTH];
-    struct machine *m = ret_machine;
-    machine_init(m);
-    m->node_count = 2;
-    core_add(m, "cpu0", DEVICE_CPU);
-    core_add(m, "sw0", DEVICE_PCIE_SWITCH);
-    core_join(m, LINK_PCIE, "cpu0", "sw0");
-    for (size_t i = 0; i < gpus + nics; i++) {
-        bool gpu = i < gpus;
-        snprintf(name, sizeof name, "%s%zu", gpu ? "gpu" : "nic", gpu ? i : i - gpus);
-        struct params *params = core_add(m, name, gpu ? DEVICE_GPU : DEVICE_NIC);
-        if (!gpu)
-            core_set(params, PARAM_NIC_RATE, 25e9);
-        core_join(m, LINK_PCIE, "sw0", name);
-    }
-    core_finish(m);
-}
-
-static void nics_are_dealt_out(void **state)
-{
-    (void)state;
-    static const struct {
-        size_t gpus, nics;
-        uint32_t rails;
-        int nic[4][4]; /* of each GPU: by rail */
-    } rows[] = {
-        {2, 2, 1, {{0, 0, 0, 0}, {1, 1, 1, 1}}},
-        {2, 1, 1, {{0, 0, 0, 0}, {0, 0, 0, 0}}},
-        {1, 4, 4, {{0, 1, 2, 3}}},
-        {2, 4, 2, {{0, 1, 0, 1}, {2, 3, 2, 3}}},
-        {4, 2, 1, {{0, 0, 0, 0}, {1, 1, 1, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}}},
-        {4, 4, 1, {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}}},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct machine machine;
-        struct error error;
-        switch_of(rows[i].gpus, rows[i].nics, &machine);
-        assert_int_equal(machine_rails(&machine), rows[i].rails);
-        for (size_t gpu = 0; gpu < rows[i].gpus; gpu++)
-            for (uint32_t rail = 0; rail < 4; rail++) {
-                struct route route;
-                const struct endpoint end = {.kind = ENDPOINT_DEVICE,
-                                             .device = machine.node.gpus[gpu]};
-                const struct endpoints ends = {.src = end, .dst = end, .rail = rail};
-                assert_ok(mechanism_route(mechanism_find("gdr"), &machine, &ends, &route, &error),
-                          &error);
-                if (route.nic[0] != rows[i].nic[gpu][rail])
-                    print_error("%zu GPUs, %zu NICs: gpu%zu, rail %u has nic%u\n", rows[i].gpus,
-                                rows[i].nics, gpu, rail, route.nic[0]);
-                assert_int_equal(route.nic[0], rows[i].nic[gpu][rail]);
-                assert_int_equal(route.nic[1], rows[i].nic[gpu][rail]);
-            }
-        machine_free(&machine);
-    }
-}
-
-/* A GPU that shares no switch with a NIC takes the nearest one; each socket its own. */
-static void the_nearest_nic_is_taken(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *gpu;
-        unsigned nic;
-    } rows[] = {{"gpu0", 0}, {"gpu1", 0}, {"gpu2", 1}, {"gpu3", 1}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct route route;
-        route_of(NULL, 0, "gdr", rows[i].gpu, "gpu0", false, &route);
-        assert_int_equal(route.nic[0], rows[i].nic);
-        assert_int_equal(route.nic[1], 0);
-    }
 }
 
 int main(void)
@@ -1168,26 +468,6 @@ int main(void)
         cmocka_unit_test(bar1_must_hold_the_working_set_exactly),
         cmocka_unit_test(level_against_every_class),
         cmocka_unit_test(levels_are_told_apart),
-        cmocka_unit_test(acs_bits),
-        cmocka_unit_test(acs_elsewhere_does_not_matter),
-        cmocka_unit_test(acs_on_a_port_between_switches),
-        cmocka_unit_test(redirect_loads_the_uplink_once_each_way),
-        cmocka_unit_test(redirect_halves_both_directions_at_once),
-        cmocka_unit_test(limits_hold_in_a_run),
-        cmocka_unit_test(ceilings_are_of_a_pair),
-        cmocka_unit_test(a_redirect_is_judged_by_its_detour),
-        cmocka_unit_test(a_file_is_read_or_written),
-        cmocka_unit_test(what_is_not_tried_cannot_hang),
-        cmocka_unit_test(a_reduction_needs_gpudirect_too),
-        cmocka_unit_test(acs_outcomes),
-        cmocka_unit_test(a_hang_names_its_reason),
-        cmocka_unit_test(iommu_states),
-        cmocka_unit_test(translation_costs_latency_and_rate),
-        cmocka_unit_test(an_uplink_hurts_what_crosses_it),
-        cmocka_unit_test(duplex_bites_when_both_run),
-        cmocka_unit_test(staging_passes_the_link_between_sockets),
-        cmocka_unit_test(nics_are_dealt_out),
-        cmocka_unit_test(the_nearest_nic_is_taken),
     };
     return cmocka_run_group_tests_name("resolver", tests, NULL, NULL);
 }
