@@ -3,9 +3,12 @@
 #include "models/nccl.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "models/nccl_protocol.h"
 
 #define WARP             32
 #define THREADS_MOST     640
@@ -287,6 +290,30 @@ double nccl_time_us(const struct nccl_comm *comm, const struct nccl_tuning *tuni
     return latency * launches + (double)bytes / (1000 * bandwidth);
 }
 
+static int collnet_heads(const struct nccl_comm *comm)
+{
+    return comm->heads ? comm->heads : comm->graphs[NCCL_SEARCH_COLLNET_DIRECT].channels;
+}
+
+double nccl_loop_B(const struct nccl_comm *comm, const struct nccl_choice *choice, double bytes)
+{
+    bool direct = choice->algorithm == NCCL_COLLNET_DIRECT;
+    if (!direct && choice->algorithm != NCCL_COLLNET_CHAIN)
+        return 0;
+    int local = comm->ranks / comm->nodes;
+    double depth = direct ? 1 + (local > 1) : local;
+    double slot_B = nccl_slot_B(NCCL_SIMPLE), chunk_B = direct ? slot_B : slot_B / 2;
+    double of_chunk = (double)choice->channels * (direct ? collnet_heads(comm) : 1);
+    const struct {
+        double loops, chunk_B;
+    } least[] = {
+        {64 * depth, slot_B / 4}, {8 * depth, slot_B / 8}, {(direct ? 8 : 1) * depth, slot_B / 16}};
+    for (size_t i = 0; i < sizeof least / sizeof least[0]; i++)
+        while (chunk_B > least[i].chunk_B && floor(bytes / (of_chunk * chunk_B)) < least[i].loops)
+            chunk_B /= 2;
+    return of_chunk * chunk_B;
+}
+
 /* Step (1) of nccl.h. */
 static void shed(const struct nccl_comm *comm, const struct nccl_tuning *tuning, uint64_t bytes,
                  struct nccl_choice *choice)
@@ -300,9 +327,7 @@ static void shed(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
         uint64_t own = (uint64_t)nccl_nvls_channels(comm);
         channels = a == NCCL_NVLS && comm->nodes > 1 && channels < own ? channels : own;
     } else if (a == NCCL_COLLNET_DIRECT) {
-        uint64_t heads =
-            (uint64_t)(comm->heads ? comm->heads
-                                   : comm->graphs[NCCL_SEARCH_COLLNET_DIRECT].channels);
+        uint64_t heads = (uint64_t)collnet_heads(comm);
         for (uint64_t floor = 16; floor >= 1; floor /= 2) {
             while (channels > floor && bytes < channels * threads * heads * threshold) {
                 if (channels == floor + floor / 2)

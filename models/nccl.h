@@ -22,14 +22,20 @@
  * dropped; at one channel, threads are halved. (2) The work is cut into cells that carry 16 KiB of
  * traffic, and every channel takes the same whole number of cells; so the last may stay idle.
  *
+ * CollNet moves the message in loops of channels * heads * chunk bytes (the chain: channels *
+ * chunk). A chunk begins at a slot (chain: 256 KiB) and is halved to 128 KiB while there are fewer
+ * than 64 d loops, to 64 KiB while fewer than 8 d, to 32 KiB while fewer than 8 d (chain: d), where
+ * d is the depth: 2 for direct (1 with one GPU a node), GPUs of a node for the chain.
+ *
  * Source: NVIDIA/nccl at 5067397c (2.30.7), src/graph/tuning.cc, src/enqueue.cc and
- * src/graph/connect.cc, as restated in our notes. Step (2), what NCCL_ALGO does, and channels of
- * CollNet and NVLS are from our knowledge of src/enqueue.cc since 2.22, not from those notes.
- * Checked against logs of two H200 (libraries 2.28.3 and 2.28.9; NVLS and CollNet off) over NVLink,
- * SHM and sockets: 8 tables of 105 cells (5 of them different) and 1284 choices with their
- * channels, of all five collectives, come out without exception. No constant of 2.30.7 had to be
- * changed. What two ranks cannot show stands unchecked: NVLS and CollNet bandwidth, other GPUs,
- * more than two nodes, latency of the NIC and of posting, threads other than the maximum.
+ * src/graph/connect.cc, as restated in our notes. Step (2), what NCCL_ALGO does, channels of
+ * CollNet and NVLS, and the chunks of CollNetDirect are from our knowledge of src/enqueue.cc
+ * since 2.22, not from those notes. Checked against logs of two H200 (libraries 2.28.3 and 2.28.9;
+ * NVLS and CollNet off) over NVLink, SHM and sockets: 8 tables of 105 cells (5 of them different)
+ * and 1284 choices with their channels, of all five collectives, come out without exception. No
+ * constant of 2.30.7 had to be changed. What two ranks cannot show stands unchecked: NVLS and
+ * CollNet bandwidth, other GPUs, more than two nodes, latency of the NIC and of posting, threads
+ * other than the maximum.
  *
  * Assumptions: NCCL computes in float, this in double: where a cell lies on a rounding edge or two
  * times are equal to 7 digits the answer may differ. One collective at a time, not a group of many.
@@ -217,5 +223,9 @@ bool nccl_choose_among(const struct nccl_comm *comm, const struct nccl_tuning *t
 /* Channels and threads of an algorithm and protocol that is given; fills those three fields. */
 void nccl_spread(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
                  enum nccl_collective collective, uint64_t bytes, struct nccl_choice *choice);
+
+/* Bytes of the message that CollNet moves in one loop over all its channels and heads; 0: another
+ * algorithm, which fills the slots of its protocol. */
+double nccl_loop_B(const struct nccl_comm *comm, const struct nccl_choice *choice, double bytes);
 
 #endif

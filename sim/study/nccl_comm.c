@@ -99,7 +99,8 @@ bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm)
     return false;
 }
 
-void nccl_settle(struct machine *machine, const struct nccl_choice *choice, const char *why)
+void nccl_settle(struct machine *machine, const struct nccl_choice *choice, double slice_B,
+                 const char *why)
 {
     struct params *engine = &machine->engine;
     struct origin origin = {.kind = ORIGIN_SET, .file = why};
@@ -110,4 +111,6 @@ void nccl_settle(struct machine *machine, const struct nccl_choice *choice, cons
     if (param_origin(engine, PARAM_ENGINE_HOPS)->kind == ORIGIN_DEFAULT &&
         choice->algorithm == NCCL_TREE)
         param_set(engine, PARAM_ENGINE_HOPS, 1, origin);
+    if (slice_B > 0 && param_origin(engine, PARAM_ENGINE_SLICE)->kind == ORIGIN_DEFAULT)
+        param_set(engine, PARAM_ENGINE_SLICE, slice_B, origin);
 }

@@ -20,8 +20,10 @@ bool nccl_collective_of(enum collective collective, enum nccl_collective *ret_co
 /* Which of NCCL's algorithms a script of lua/ is, by the script's name; false: none. */
 bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm);
 
-/* Set engine.protocol, .channels and .hops to a choice, where nobody gave them. The machine must be
+/* Set engine.protocol, .channels and .hops to a choice, where nobody gave them, and engine.slice to
+ * slice_B, if that is not 0: what of a transfer goes in one loop of CollNet. The machine must be
  * finished again. `why` (kept) says where they came from. */
-void nccl_settle(struct machine *machine, const struct nccl_choice *choice, const char *why);
+void nccl_settle(struct machine *machine, const struct nccl_choice *choice, double slice_B,
+                 const char *why);
 
 #endif

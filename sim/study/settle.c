@@ -9,15 +9,17 @@
 struct settled {
     struct settled *next;
     struct nccl_choice choice;
+    double slice_B;
     struct machine machine;
     struct routes routes;
     char why[96];
 };
 
-/* What NCCL would take where the scenario leaves it open. */
+/* What NCCL would take where the scenario leaves it open; slice_B: of a transfer in one loop of
+ * CollNet, else 0. */
 static enum status choose(const struct machine *machine, const struct mechanism *mechanism,
                           const struct plan *plan, double size_B, struct nccl_choice *ret_choice,
-                          struct error *error)
+                          double *ret_slice_B, struct error *error)
 {
     bool any = (int)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_AUTO;
     enum nccl_collective collective;
@@ -31,7 +33,9 @@ static enum status choose(const struct machine *machine, const struct mechanism 
     *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
                                        .protocol = any ? NCCL_SIMPLE : protocol,
                                        .channels = (int)channels};
-    if (!any && channels > 0)
+    *ret_slice_B = 0;
+    bool collnet = known && (algorithm == NCCL_COLLNET_DIRECT || algorithm == NCCL_COLLNET_CHAIN);
+    if (!any && channels > 0 && !collnet)
         return STATUS_OK;
     if (!nccl_collective_of(plan->collective, &collective)) {
         error_set(error, STATUS_INPUT, "NCCL's formula does not know %s",
@@ -43,15 +47,18 @@ static enum status choose(const struct machine *machine, const struct mechanism 
         return status;
     nccl_tune(&comm, &tuning);
     uint64_t bytes = size_B < 1 ? 1 : (uint64_t)size_B;
-    if (nccl_choose_among(&comm, &tuning, collective, known ? &algorithm : NULL,
-                          any ? NULL : &protocol, bytes, ret_choice))
-        return STATUS_OK;
     /* A protocol that NCCL would not take here: its ring's channels, as when it is forced. */
-    nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
+    if (!nccl_choose_among(&comm, &tuning, collective, known ? &algorithm : NULL,
+                           any ? NULL : &protocol, bytes, ret_choice))
+        nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
+    if (channels > 0)
+        ret_choice->channels = (int)channels;
+    *ret_slice_B = nccl_loop_B(&comm, ret_choice, size_B) / plan->chunks;
     return STATUS_OK;
 }
 
-/* A machine, finished, with protocol, channels and hops where they are left open, and its routes.
+/* A machine, finished, with protocol, channels, hops and slices where they are left open, and its
+ * routes.
  */
 static enum status make(struct settled *fresh, const struct routes *own, struct error *error)
 {
@@ -62,7 +69,7 @@ static enum status make(struct settled *fresh, const struct routes *own, struct 
     snprintf(fresh->why, sizeof fresh->why, "as NCCL would choose: %s, %s, %d channels",
              nccl_algorithm_name(choice->algorithm), nccl_protocol_name(choice->protocol),
              choice->channels);
-    nccl_settle(&fresh->machine, choice, fresh->why);
+    nccl_settle(&fresh->machine, choice, fresh->slice_B, fresh->why);
     status = machine_finish(&fresh->machine, error);
     if (!status)
         status = routes_init(&fresh->routes, &fresh->machine, own->mechanism, error);
@@ -82,14 +89,16 @@ enum status settle_routes(struct settled **list, struct routes *own, const struc
                           double size_B, struct routes **ret_routes, struct error *error)
 {
     struct nccl_choice choice;
+    double slice_B;
     *ret_routes = own;
     if ((int)param_get(&own->machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_NONE)
         return STATUS_OK;
-    enum status status = choose(own->machine, own->mechanism, plan, size_B, &choice, error);
+    enum status status =
+        choose(own->machine, own->mechanism, plan, size_B, &choice, &slice_B, error);
     if (status)
         return status;
     struct settled *at = *list;
-    while (at && !alike(&at->choice, &choice))
+    while (at && !(alike(&at->choice, &choice) && at->slice_B == slice_B))
         at = at->next;
     if (at) {
         *ret_routes = &at->routes;
@@ -99,6 +108,7 @@ enum status settle_routes(struct settled **list, struct routes *own, const struc
     if (!fresh)
         return error_set(error, STATUS_NOMEM, "out of memory");
     fresh->choice = choice;
+    fresh->slice_B = slice_B;
     status = make(fresh, own, error);
     if (status) {
         free(fresh);

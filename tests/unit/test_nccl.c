@@ -81,6 +81,40 @@ static void check_oracle(const struct oracle *row, size_t i)
     assert_null(nccl_unavailable(&row->comm, row->c, row->a, row->p));
 }
 
+/* Bytes in one loop of CollNet over 2 nodes of 8 GPUs, 8 heads: channels * heads * chunk. */
+static void loops_of_collnet(void **state)
+{
+    (void)state;
+    struct nccl_comm sixteen = plain(16, 2, 100, 8, 48), single = plain(8, 8, 90, 8, 48);
+    sixteen.heads = 8;
+    single.heads = 1;
+    static const struct {
+        enum nccl_algorithm algorithm;
+        bool one_a_node;
+        int channels;
+        double bytes, loop;
+    } rows[] = {
+        /* 11 * 8 * 512 KiB = 44 MiB: no loop; 128 KiB: 1 < 128; 64 KiB: 2 < 16; 32 KiB: 5, the
+           least */
+        {NCCL_COLLNET_DIRECT, false, 11, 16 * MIB, 11 * 8 * 32 * KIB},
+        /* 16 * 8 * 512 KiB = 64 MiB: 16 loops < 64 * 2; 256 KiB: 32; 128 KiB: 64 >= 8 * 2 */
+        {NCCL_COLLNET_DIRECT, false, 16, GIB, 16 * 8 * 128 * KIB},
+        /* depth 1: 16 * 512 KiB = 8 MiB: 128 loops >= 64 */
+        {NCCL_COLLNET_DIRECT, true, 16, GIB, 16 * 512 * KIB},
+        /* chain, depth 8: 16 * 256 KiB = 4 MiB: 256 < 64 * 8; 128 KiB: 512 */
+        {NCCL_COLLNET_CHAIN, false, 16, GIB, 16 * 128 * KIB},
+        /* 4 MiB: 1 < 512; 128 KiB: 2 < 64; 64 KiB: 4 < 8; 32 KiB: 8 */
+        {NCCL_COLLNET_CHAIN, false, 16, 4 * MIB, 16 * 32 * KIB},
+        {NCCL_RING, false, 16, GIB, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct nccl_choice choice = {.algorithm = rows[i].algorithm, .channels = rows[i].channels};
+        double loop = nccl_loop_B(rows[i].one_a_node ? &single : &sixteen, &choice, rows[i].bytes);
+        if (loop != rows[i].loop)
+            fail_msg("row %zu: %.0f, not %.0f", i, loop, rows[i].loop);
+    }
+}
+
 static void oracle_rows(void **state)
 {
     (void)state;
@@ -869,6 +903,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle_rows),
+        cmocka_unit_test(loops_of_collnet),
         cmocka_unit_test(bandwidth_rules),
         cmocka_unit_test(ceilings),
         cmocka_unit_test(tree_correction),
