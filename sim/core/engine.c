@@ -61,17 +61,19 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
     if (machine_fabric(walk->machine) != FABRIC_ONE_SWITCH)
         uplinks = (size_t)machine_leaves(walk->machine) *
                   (size_t)param_get(&walk->machine->fabric, PARAM_FABRIC_UPLINKS);
-    walk->resources = (uint32_t)walk->machine->node.resource_count;
-    walk->first_uplink = (size_t)walk->nodes * walk->resources;
+    walk->first_uplink = (size_t)walk->nodes * walk->machine->node.resource_count;
     walk->used_count = walk->first_uplink + 2 * uplinks;
     walk->used = calloc(walk->used_count, sizeof *walk->used);
+    walk->used_causes = calloc(walk->used_count, sizeof *walk->used_causes);
+    walk->uplink_chunks = calloc(2 * uplinks + 1, sizeof *walk->uplink_chunks);
     walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
     for (int network = 0; network < 2; network++)
         walk->cut[network] = protocol_cut(walk->machine, walk->plan, network);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
-    return walk->used && walk->slot_chunks ? STATUS_OK
-                                           : error_set(error, STATUS_NOMEM, "out of memory");
+    return walk->used && walk->used_causes && walk->uplink_chunks && walk->slot_chunks
+               ? STATUS_OK
+               : error_set(error, STATUS_NOMEM, "out of memory");
 }
 
 static enum status walk_start(struct walk *walk)
@@ -110,7 +112,9 @@ static void walk_free(struct walk *walk)
     free(walk->lanes);
     free(walk->flows);
     free(walk->used);
+    free(walk->used_causes);
     free(walk->seen);
+    free(walk->uplink_chunks);
     free(walk->slot_chunks);
     walk->engine->records = walk->trace.records;
     walk->engine->record_capacity = walk->trace.capacity;
@@ -182,8 +186,6 @@ static inline void look_forward(const struct walk *walk)
         return;
     const struct flow *flow = &walk->flows[later->what];
     const uint32_t to = flow->transfer.to;
-    fetch(&walk->used[flow->base[0]], walk->resources * sizeof *walk->used);
-    fetch(&walk->used[flow->base[1]], walk->resources * sizeof *walk->used);
     if (to < walk->ranks) {
         fetch(&walk->lanes[to * walk->plan->lanes], sizeof *walk->lanes);
         fetch(&walk->mailroom.inbox[to], sizeof *walk->mailroom.inbox);
@@ -222,12 +224,26 @@ static enum status run_events(struct walk *walk)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static void add_used(const struct used *used, struct ledger_resource *resource, uint64_t *chunks)
+static void add_used(const struct used *used, struct ledger_resource *resource)
 {
-    *chunks += used->chunks;
     resource->busy_ps += used->busy_ps;
     if (used->busy_ps > resource->busy_most_ps)
         resource->busy_most_ps = used->busy_ps;
+}
+
+/* What passed through a resource of all nodes together, but uplinks: what took each route, as often
+ * as the route uses the resource. */
+static void count_chunks(const struct walk *walk, uint64_t *chunks)
+{
+    for (size_t i = 0; i < walk->timing_count; i++) {
+        const struct timing *timing = walk->timings[i];
+        size_t first = 0; /* timings of one slot differ in nothing that matters here */
+        while (walk->timings[first]->slot != timing->slot)
+            first++;
+        for (size_t u = 0; u < timing->use_count && first == i; u++)
+            if (timing->uses[u].end != END_FABRIC)
+                chunks[timing->uses[u].resource] += walk->slot_chunks[timing->slot];
+    }
 }
 
 static enum status close_ledger(struct walk *walk)
@@ -242,14 +258,18 @@ static enum status close_ledger(struct walk *walk)
     ledger->transfers *= (uint64_t)alike;
     ledger->slices *= (uint64_t)alike;
     ledger->skipped *= (uint64_t)alike;
+    uint64_t *chunks = calloc(ledger->resource_count, sizeof *chunks);
+    if (!chunks)
+        return error_set(walk->error, STATUS_NOMEM, "out of memory");
+    count_chunks(walk, chunks);
     for (size_t r = 0; r < ledger->resource_count; r++) {
         struct ledger_resource *resource = &ledger->resources[r];
-        uint64_t chunks = 0;
         for (size_t node = 0; node < walk->nodes; node++)
-            add_used(&walk->used[node * ledger->resource_count + r], resource, &chunks);
+            add_used(&walk->used[r * walk->nodes + node], resource);
         resource->busy_ps *= alike;
-        resource->bytes = (double)chunks * (double)alike * chunk_B;
+        resource->bytes = (double)chunks[r] * (double)alike * chunk_B;
     }
+    free(chunks);
     /* Uplinks stand in the ledger as two resources, up and down. */
     const size_t half = (walk->used_count - walk->first_uplink) / 2;
     enum nccl_protocol protocol;
@@ -258,9 +278,8 @@ static enum status close_ledger(struct walk *walk)
     for (size_t i = 0; i < 2 * half; i++) {
         struct ledger_resource *resource =
             &ledger->resources[walk->machine->node.uplinks + i / half];
-        uint64_t chunks = 0;
-        add_used(&walk->used[walk->first_uplink + i], resource, &chunks);
-        resource->bytes += (double)chunks * chunk_B * line_factor;
+        add_used(&walk->used[walk->first_uplink + i], resource);
+        resource->bytes += (double)walk->uplink_chunks[i] * chunk_B * line_factor;
     }
     for (size_t slot = 0; slot < ledger->route_count; slot++) {
         const struct route *route = walk->job->routes->slot[slot];

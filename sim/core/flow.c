@@ -60,24 +60,18 @@ static enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps
 /* Uplinks of the fabric come after the nodes' resources. A flow inside one leaf passes none. */
 #define NOWHERE SIZE_MAX
 
-static size_t uplink_index(const struct walk *walk, const struct flow *flow,
-                           const struct timed_use *use)
+static size_t uplink(struct walk *walk, const struct flow *flow, const struct timed_use *use)
 {
     const uint32_t nodes[2] = {flow->transfer.from / walk->ports, flow->transfer.to / walk->ports};
     const uint32_t nics[2] = {flow->timing->nic[0], flow->timing->nic[1]};
-    uint32_t uplink[2];
+    const size_t half = (walk->used_count - walk->first_uplink) / 2;
+    uint32_t which[2];
     size_t down = use->resource - (size_t)walk->machine->node.uplinks;
-    if (!machine_uplinks(walk->machine, nodes, nics, flow->transfer.op->lane, uplink))
+    if (!machine_uplinks(walk->machine, nodes, nics, flow->transfer.op->lane, which))
         return NOWHERE;
-    return walk->first_uplink + down * ((walk->used_count - walk->first_uplink) / 2) + uplink[down];
-}
-
-static inline size_t resource_index(const struct walk *walk, const struct flow *flow,
-                                    const struct timed_use *use)
-{
-    if (use->end == END_FABRIC)
-        return uplink_index(walk, flow, use);
-    return (size_t)flow->base[use->end] + use->resource;
+    if (flow->slice == 0)
+        walk->uplink_chunks[down * half + which[down]] += flow->transfer.count;
+    return walk->first_uplink + down * half + which[down];
 }
 
 /* A lane's channel, or the requests between two devices: the other device is the NIC of a flow
@@ -125,42 +119,6 @@ static void see(struct walk *walk, const struct flow *flow, const struct timed_u
 /* Written once, made twice: with the trace or a fold, and without both. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Keep a resource busy from `start` on, and note what its becoming free would be caused by. */
-static ALWAYS_INLINE void book(struct flow *flow, const struct timed_use *use, uint16_t number,
-                               int64_t start, struct private_use *own, struct used *used,
-                               const bool traced)
-{
-    const struct trace_cause cause = {.record = flow->record, .exit = TRACE_USE, .use = number};
-    const int64_t end = start + use->busy_ps;
-    used->busy_ps += use->busy_ps;
-    if (flow->slice == 0)
-        used->chunks += flow->transfer.count;
-    if (use->queues) {
-        used->free_ps = end;
-        if (traced)
-            used->cause = cause;
-    }
-    if (own) {
-        own->free_ps = end;
-        own->cause = cause;
-    }
-    if (end > flow->finish_ps) {
-        flow->finish_ps = end;
-        if (traced)
-            flow->finish = cause;
-    }
-    if (use->end == END_FABRIC)
-        flow->hops++;
-    /* The sender's own resources pace it; what is further on may queue up to the window. */
-    if (use->end == END_SRC && end - use->offset_ps > flow->next_ps) {
-        flow->next_ps = end - use->offset_ps;
-        if (traced) {
-            flow->next = cause;
-            flow->next.exit = TRACE_PERIOD;
-        }
-    }
-}
-
 static void flow_record(struct walk *walk, struct flow *flow, const struct trace_cause *cause,
                         uint16_t waited)
 {
@@ -172,16 +130,17 @@ static void flow_record(struct walk *walk, struct flow *flow, const struct trace
 
 /* The whole stage is booked: its end is an event. A thread that waits for the stage is busy until
  * then, and so is its lane. `here` is the record that led to now, not to the last booking. */
-static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here)
+static ALWAYS_INLINE enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here)
 {
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
     if (stage->blocking) {
-        struct used *thread =
-            &walk->used[resource_index(walk, flow, &flow->timing->uses[stage->first_use])];
+        const struct timed_use *use = &flow->timing->uses[stage->first_use];
+        const size_t place = walk_resource(walk, flow->node[use->end], use->resource);
+        struct used *thread = &walk->used[place];
         thread->busy_ps += flow->finish_ps - thread->free_ps;
         thread->free_ps = flow->finish_ps;
-        thread->cause = flow->finish;
+        walk->used_causes[place] = flow->finish;
         flow->next_ps = flow->finish_ps;
         flow->next = flow->finish;
     }
@@ -200,6 +159,8 @@ static enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here
     struct lane *lane = &walk->lanes[flow->lane];
     lane->free_ps = flow->next_ps;
     lane->cause = flow->next;
+    if (lane->waits != WAIT_FREE)
+        return STATUS_OK;
     if (lane->free_ps > walk->now) /* a wake will do it, if there is anything to issue */
         return walk_lane_run(walk, flow->lane, WAIT_FREE);
     const struct trace_cause before = walk->now_cause;
@@ -218,41 +179,85 @@ static ALWAYS_INLINE enum status advance(struct walk *walk, uint32_t index, cons
 {
     struct flow *flow = &walk->flows[index];
     const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    const struct timed_use *uses = &flow->timing->uses[stage->first_use];
     const uint16_t count = stage->use_count;
     const int64_t now = walk->now;
     int64_t head = now - (flow->hop == 0 ? stage->ahead_ps : 0);
+    int64_t finish_ps = flow->finish_ps, next_ps = flow->next_ps;
     uint32_t here = flow->record;
     for (uint16_t at = flow->hop; at < count; at++) {
-        here = flow->record;
+        const struct timed_use *use = &uses[at];
         const uint16_t number = (uint16_t)(stage->first_use + at);
-        const struct timed_use *use = &flow->timing->uses[number];
-        size_t resource = resource_index(walk, flow, use);
-        if (resource == NOWHERE)
-            continue;
-        struct used *used = &walk->used[resource];
-        int64_t start = head;
         struct private_use *own = NULL;
-        if (!use->queues && use->busy_ps > 0) {
+        size_t place;
+        here = flow->record;
+        if (use->end != END_FABRIC)
+            place = walk_resource(walk, flow->node[use->end], use->resource);
+        else {
+            place = uplink(walk, flow, use);
+            if (place == NOWHERE)
+                continue;
+            flow->hops++;
+        }
+        struct used *used = &walk->used[place];
+        int64_t start = head;
+        if (use->queues) {
+            if (folded)
+                see(walk, flow, use, &walk->seen[place]);
+            if (used->free_ps > start) {
+                start = used->free_ps;
+                if (traced)
+                    flow_record(walk, flow, &walk->used_causes[place], number);
+            }
+        } else if (use->busy_ps > 0) {
             own = private_use(walk, flow, use);
             if (!own)
                 return STATUS_NOMEM;
+            if (folded)
+                see(walk, flow, use, &own->seen);
+            if (own->free_ps > start) {
+                start = own->free_ps;
+                if (traced)
+                    flow_record(walk, flow, &own->cause, number);
+            }
         }
-        if (folded && (own || use->queues))
-            see(walk, flow, use, own ? &own->seen : &walk->seen[resource]);
-        int64_t free_ps = own ? own->free_ps : use->queues ? used->free_ps : 0;
-        if (free_ps > start) {
-            start = free_ps;
+        /* Keep it busy from then on, and note what its becoming free would be caused by. */
+        const struct trace_cause cause = {.record = flow->record, .exit = TRACE_USE, .use = number};
+        const int64_t end = start + use->busy_ps;
+        used->busy_ps += use->busy_ps;
+        if (use->queues) {
+            used->free_ps = end;
             if (traced)
-                flow_record(walk, flow, own ? &own->cause : &used->cause, number);
+                walk->used_causes[place] = cause;
         }
-        book(flow, use, number, start, own, used, traced);
+        if (own) {
+            own->free_ps = end;
+            own->cause = cause;
+        }
+        if (end > finish_ps) {
+            finish_ps = end;
+            if (traced)
+                flow->finish = cause;
+        }
+        /* The sender's own resources pace it; what is further on may queue up to the window. */
+        if (use->end == END_SRC && end - use->offset_ps > next_ps) {
+            next_ps = end - use->offset_ps;
+            if (traced) {
+                flow->next = cause;
+                flow->next.exit = TRACE_PERIOD;
+            }
+        }
         head = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
         if (head > now && at + 1 < count && !stage->blocking) {
             flow->hop = (uint16_t)(at + 1);
+            flow->finish_ps = finish_ps;
+            flow->next_ps = next_ps;
             return flow_event(walk, index, head);
         }
     }
     flow->hop = count;
+    flow->finish_ps = finish_ps;
+    flow->next_ps = next_ps;
     return stage_booked(walk, index, here);
 }
 

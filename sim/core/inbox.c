@@ -241,9 +241,8 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
         found = plan_transfer(plan, operation, cursor, rank, 0, &transfer, error);
         if (found > 0)
             status = expect(mailroom, inbox, &transfer, cursor->step, error);
-    } else if (operation->edge_count == 0 && rule_invertible(&operation->to, plan->ranks)) {
-        int64_t from = -1;
-        rule_invert(&operation->to, rank, cursor->loops, plan->ranks, &from);
+    } else if (operation->invertible) {
+        const int64_t from = rule_invert(&operation->to, rank, cursor->loops);
         if (from < 0 || from >= plan->ranks)
             return STATUS_OK;
         found = plan_transfer(plan, operation, cursor, (uint32_t)from, 0, &transfer, error);

@@ -110,7 +110,6 @@ static int64_t book_stage(struct walk *walk, const struct alike *alike,
             continue;
         int64_t end = head + use->busy_ps;
         walk->used[use->resource].busy_ps += times * use->busy_ps;
-        walk->used[use->resource].chunks += alike->times * alike->chunks;
         if (end > finish) {
             finish = end;
             last = use;

@@ -215,7 +215,7 @@ static bool slice_arrives(struct order *order, struct moving *moving, struct ord
 /* A place for the slices of a transfer, in its receiver's inbox. */
 static bool receive_open(struct order *order, const struct lane *lane)
 {
-    const struct transfer *arrives = &lane->arrives;
+    const struct transfer *arrives = lane_arrives(order->walk, lane);
     struct order_inbox *inbox = &order->inboxes[arrives->to];
     if (inbox->count == inbox->capacity) {
         size_t capacity = inbox->capacity ? 2 * inbox->capacity : 4;
@@ -242,12 +242,13 @@ static bool receive_open(struct order *order, const struct lane *lane)
 
 static struct order_receive *receive_find(struct order *order, const struct lane *lane)
 {
-    struct order_inbox *inbox = &order->inboxes[lane->arrives.to];
-    const uint32_t op = (uint32_t)(lane->arrives.op - order->walk->plan->ops);
+    const struct transfer *arrives = lane_arrives(order->walk, lane);
+    struct order_inbox *inbox = &order->inboxes[arrives->to];
+    const uint32_t op = (uint32_t)(arrives->op - order->walk->plan->ops);
     for (size_t r = inbox->count; r-- > 0;) {
         const struct receive *receive = &inbox->list[r].receive;
         if (receive->step == lane->cursor.step && receive->op == op &&
-            receive->from == lane->arrives.from && receive->edge == lane->arrives.edge)
+            receive->from == arrives->from && receive->edge == arrives->edge)
             return &inbox->list[r];
     }
     return NULL;

@@ -139,8 +139,7 @@ static bool put_counts(const struct order *order, struct turn *turn)
                 words_put(counts, (int64_t)walk->ledger->slices) &&
                 words_put(counts, (int64_t)walk->ledger->events);
     for (size_t i = 0; i < walk->used_count && fits; i++)
-        fits = words_put(counts, walk->used[i].busy_ps) &&
-               words_put(counts, (int64_t)walk->used[i].chunks);
+        fits = words_put(counts, walk->used[i].busy_ps);
     for (size_t i = 0; i < walk->job->routes->slot_count && fits; i++)
         if (walk->slot_chunks[i])
             fits = words_put(counts, (int64_t)walk->slot_chunks[i]);
@@ -227,10 +226,8 @@ static void counts_leap(struct order *order, int64_t times)
     walk->ledger->events += (uint64_t)((now[2] - then[2]) * times);
     then += 3;
     now += 3;
-    for (size_t i = 0; i < walk->used_count; i++, then += 2, now += 2) {
-        walk->used[i].busy_ps += (now[0] - then[0]) * times;
-        walk->used[i].chunks += (uint64_t)((now[1] - then[1]) * times);
-    }
+    for (size_t i = 0; i < walk->used_count; i++)
+        walk->used[i].busy_ps += (*now++ - *then++) * times;
     for (size_t i = 0; i < walk->job->routes->slot_count; i++)
         if (walk->slot_chunks[i]) {
             walk->slot_chunks[i] += (uint64_t)((*now - *then) * times);

@@ -58,7 +58,7 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
     struct walk *walk = order->walk;
     const struct lane *lane = &walk->lanes[index];
     struct order_lane *mine = &order->lanes[index];
-    const struct transfer *arrives = &lane->arrives;
+    const struct transfer *arrives = lane_arrives(walk, lane);
     const struct timing *timing = lane->timing; /* a first timing has the same uses */
     if (mine->way == timing && mine->to == arrives->to && mine->apart == apart)
         return STATUS_OK;
@@ -70,7 +70,7 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
     for (size_t i = 0; i < timing->use_count; i++) {
         const struct timed_use *use = &timing->uses[i];
         const uint32_t place = ends[use->end == END_SRC ? 0 : 1];
-        size_t at = (size_t)(place / walk->ports) * walk->resources + use->resource;
+        size_t at = walk_resource(walk, place / walk->ports, use->resource);
         uses[i] = &order->resources[at];
         uses[i]->used = &walk->used[at];
         if (!use->queues && use->busy_ps > 0) {
@@ -134,12 +134,9 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
                                     const struct timed_stage *stage, uint32_t stage_number,
                                     uint16_t at, const uint32_t width)
 {
-    struct walk *walk = order->walk;
     const uint16_t number = (uint16_t)(stage->first_use + at);
     const struct timed_use *use = &moving->timing->uses[number];
     struct order_resource *resource = order->lanes[moving->lane].uses[number];
-    if (moving->slice == 0)
-        resource->used->chunks += walk->lanes[moving->lane].transfer.count;
     if (!use->queues && use->busy_ps == 0)
         return true;
     const bool source = use->end == END_SRC;

@@ -231,6 +231,12 @@ enum status plan_finish(struct plan *plan, struct error *error)
         if (plan->edges[i].from >= plan->ranks || plan->edges[i].to >= plan->ranks)
             return error_set(error, STATUS_INPUT, "an edge from rank %u to %u, but there are %u",
                              plan->edges[i].from, plan->edges[i].to, plan->ranks);
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct plan_op *op = &plan->ops[i];
+        const bool by_rules = op->kind == PLAN_SEND && op->edge_count == 0;
+        op->plain = by_rules && !op->has_into && !op->from_result && !op->to_result;
+        op->invertible = by_rules && rule_invertible(&op->to, plan->ranks);
+    }
     for (size_t i = 0; i < plan->op_count; i++)
         if (plan->ops[i].edge_count)
             qsort(plan->edges + plan->ops[i].first_edge, plan->ops[i].edge_count,
@@ -261,8 +267,7 @@ const struct plan *plan_for(const struct plan *plan, double size_B)
     return plan;
 }
 
-/* From instruction `at` to the next STEP. A loop that ends and begins anew counts its turn. */
-static void settle(const struct plan *plan, struct plan_cursor *cursor)
+void plan_settle(const struct plan *plan, struct plan_cursor *cursor)
 {
     while (cursor->at < plan->length && plan->program[cursor->at].code != PLAN_STEP) {
         const struct plan_instruction *in = &plan->program[cursor->at];
@@ -282,14 +287,7 @@ static void settle(const struct plan *plan, struct plan_cursor *cursor)
 void plan_first(const struct plan *plan, struct plan_cursor *cursor)
 {
     memset(cursor, 0, sizeof *cursor);
-    settle(plan, cursor);
-}
-
-void plan_next(const struct plan *plan, struct plan_cursor *cursor)
-{
-    cursor->at++;
-    cursor->step++;
-    settle(plan, cursor);
+    plan_settle(plan, cursor);
 }
 
 static int nonsense(struct error *error, const struct plan_op *op, const struct plan_cursor *cursor,
@@ -328,9 +326,9 @@ static int edge_transfer(const struct plan *plan, const struct plan_op *op, uint
     return 1;
 }
 
-int plan_transfer(const struct plan *plan, const struct plan_op *op,
-                  const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
-                  struct transfer *ret, struct error *error)
+int plan_transfer_any(const struct plan *plan, const struct plan_op *op,
+                      const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
+                      struct transfer *ret, struct error *error)
 {
     const int64_t *loops = cursor->loops;
     *ret = (struct transfer){.op = op, .from = rank, .to = rank, .edge = 0};

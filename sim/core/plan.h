@@ -70,7 +70,9 @@ struct plan_op {
     struct rule group;  /* of a switch operation: which switch */
     struct rule packed; /* non-zero: part of the message that the lane sent before: no handoff */
     bool has_into;
-    bool from_result, to_result;   /* which buffers */
+    bool from_result, to_result; /* which buffers */
+    bool plain;      /* a send by rules, within the message: what plan_transfer does at once */
+    bool invertible; /* a send by rules, and its receiver tells the sender; see rule.h */
     size_t first_edge, edge_count; /* edge_count > 0: edges instead of rules to, chunk, where */
 };
 
@@ -145,7 +147,16 @@ enum status plan_end_loop(struct plan *plan, struct error *error);
 enum status plan_finish(struct plan *plan, struct error *error);
 
 void plan_first(const struct plan *plan, struct plan_cursor *cursor);
-void plan_next(const struct plan *plan, struct plan_cursor *cursor);
+/* From instruction `at` to the next STEP. A loop that ends and begins anew counts its turn. */
+void plan_settle(const struct plan *plan, struct plan_cursor *cursor);
+static inline void plan_next(const struct plan *plan, struct plan_cursor *cursor)
+{
+    const struct plan_instruction *in = &plan->program[++cursor->at];
+    cursor->step++;
+    if (cursor->at < plan->length && in->code == PLAN_STEP)
+        return;
+    plan_settle(plan, cursor);
+}
 
 /* The one of the plans that hang together which is for messages of so many bytes. */
 const struct plan *plan_for(const struct plan *plan, double size_B);
@@ -159,9 +170,32 @@ uint32_t plan_groups(const struct plan *plan);
 /* The index-th transfer that `rank` sends by `op` at `cursor`. Returns 1 and fills *ret, 0 when
  * there is no such transfer, -1 (error filled) when the script's rule gives nonsense for it.
  * For PLAN_DOWN the rank is the receiver and *ret goes to it from the switch. */
-int plan_transfer(const struct plan *plan, const struct plan_op *op,
-                  const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
-                  struct transfer *ret, struct error *error);
+int plan_transfer_any(const struct plan *plan, const struct plan_op *op,
+                      const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
+                      struct transfer *ret, struct error *error);
+static inline int plan_transfer(const struct plan *plan, const struct plan_op *op,
+                                const struct plan_cursor *cursor, uint32_t rank, uint32_t index,
+                                struct transfer *ret, struct error *error)
+{
+    const int64_t *loops = cursor->loops;
+    if (!op->plain)
+        return plan_transfer_any(plan, op, cursor, rank, index, ret, error);
+    if (index > 0 || (op->conditional && rule_eval(&op->where, rank, loops) == 0))
+        return 0;
+    const int64_t chunk = rule_eval(&op->chunk, rank, loops), chunks = plan->chunks;
+    const int64_t count = rule_eval(&op->count, rank, loops);
+    const int64_t to = rule_eval(&op->to, rank, loops);
+    if (chunk < 0 || chunk >= chunks || count < 1 || count > chunks - chunk || to < 0 ||
+        to >= plan->ranks || to == rank) /* it tells what is wrong */
+        return plan_transfer_any(plan, op, cursor, rank, index, ret, error);
+    *ret = (struct transfer){.op = op,
+                             .from = rank,
+                             .to = (uint32_t)to,
+                             .chunk = (uint32_t)chunk,
+                             .into = (uint32_t)chunk,
+                             .count = (uint32_t)count};
+    return 1;
+}
 
 /* For whose message `rank` waits by a PLAN_RECEIVE. Returns as plan_transfer. */
 int plan_receive(const struct plan *plan, const struct plan_op *op,

@@ -8,14 +8,18 @@
 void queue_init(struct queue *queue)
 {
     memset(queue, 0, sizeof *queue);
+    queue_clear(queue);
 }
 
 void queue_free(struct queue *queue)
 {
     for (size_t i = 0; i < sizeof queue->bucket / sizeof queue->bucket[0]; i++)
-        free(queue->bucket[i].events);
-    free(queue->spare.events);
-    memset(queue, 0, sizeof *queue);
+        free(queue->bucket[i].entries);
+    free(queue->present);
+    free(queue->spare);
+    free(queue->links);
+    free(queue->moments);
+    queue_init(queue);
 }
 
 void queue_clear(struct queue *queue)
@@ -23,12 +27,15 @@ void queue_clear(struct queue *queue)
     for (size_t i = 0; i < sizeof queue->bucket / sizeof queue->bucket[0]; i++)
         queue->bucket[i].count = 0;
     queue->now_ps = 0;
-    queue->head = 0;
+    queue->head = queue->count = 0;
+    queue->link_count = queue->moment_count = 0;
+    queue->free_link = queue->free_moment = QUEUE_END;
     queue->filled = 0;
+    memset(queue->recent, 0xff, sizeof queue->recent);
 }
 
 /* Among events of one time. */
-static bool before(const struct event *a, const struct event *b)
+static inline bool before(const struct event *a, const struct event *b)
 {
     const uint64_t x = a->key >> QUEUE_SEQUENCE_BITS, y = b->key >> QUEUE_SEQUENCE_BITS;
     if (x != y)
@@ -38,141 +45,210 @@ static bool before(const struct event *a, const struct event *b)
     return (uint16_t)(a->key - b->key) >= 0x8000;
 }
 
-static bool reserve(struct queue_bucket *bucket, size_t count)
+/* Room for one more element than `count`. */
+static bool grow(void *array, size_t size, size_t count, size_t *capacity)
 {
-    if (count <= bucket->capacity)
+    if (count < *capacity)
         return true;
-    size_t capacity = bucket->capacity ? bucket->capacity : 32;
-    while (capacity < count)
-        capacity *= 2;
-    struct event *grown = realloc(bucket->events, capacity * sizeof *grown);
+    const size_t wanted = *capacity ? 2 * *capacity : 32;
+    void *old, *grown;
+    memcpy(&old, array, sizeof old);
+    grown = realloc(old, wanted * size);
     if (!grown)
         return false;
-    bucket->events = grown;
-    bucket->capacity = capacity;
+    memcpy(array, &grown, sizeof grown);
+    *capacity = wanted;
     return true;
 }
 
-static inline size_t bucket_of(int64_t time_ps, int64_t now_ps)
-{
-    uint64_t differs = (uint64_t)time_ps ^ (uint64_t)now_ps;
-    return differs ? 64u - (size_t)__builtin_clzll(differs) : 0;
-}
+/* ---- the present ------------------------------------------------------------------------------
+ */
 
-static inline bool append(struct queue *queue, size_t index, const struct event *event)
+/* Room for so many more events, also for sorting them. */
+static bool present_reserve(struct queue *queue, size_t more)
 {
-    struct queue_bucket *bucket = &queue->bucket[index];
-    if (bucket->count == bucket->capacity && !reserve(bucket, bucket->count + 1))
-        return false;
-    bucket->events[bucket->count++] = *event;
-    if (index > 0)
-        queue->filled |= (uint64_t)1 << (index - 1);
+    while (queue->count + more > queue->capacity) {
+        const size_t full = queue->capacity;
+        size_t capacity = full;
+        if (!grow(&queue->spare, sizeof *queue->spare, full, &capacity) ||
+            !grow(&queue->present, sizeof *queue->present, full, &queue->capacity))
+            return false;
+    }
     return true;
 }
 
-bool queue_push(struct queue *queue, struct event event)
+/* From `start` on: where the events stop being in order. */
+static inline size_t run_end(const struct event *events, size_t start, size_t count)
 {
-    assert(event.time_ps >= queue->now_ps);
-    size_t index = bucket_of(event.time_ps, queue->now_ps);
-    if (!append(queue, index, &event))
-        return false;
-    if (index > 0)
-        return true;
-    /* an event of now: to its place */
-    struct event *events = queue->bucket[0].events;
-    size_t at = queue->bucket[0].count - 1;
-    for (; at > queue->head && before(&event, &events[at - 1]); at--)
-        events[at] = events[at - 1];
-    events[at] = event;
-    return true;
+    size_t end = start + 1;
+    while (end < count && !before(&events[end], &events[end - 1]))
+        end++;
+    return end;
 }
 
 /* Merge the runs that are in order already; events mostly come in order. */
-static bool sort(struct queue *queue)
+static void sort(struct queue *queue)
 {
-    struct queue_bucket *bucket = &queue->bucket[0];
-    for (;;) {
-        struct event *events = bucket->events;
-        const size_t count = bucket->count;
-        size_t run = 1;
-        while (run < count && !before(&events[run], &events[run - 1]))
-            run++;
-        if (run >= count)
-            return true;
-        if (!reserve(&queue->spare, bucket->capacity))
-            return false;
-        struct event *out = queue->spare.events;
-        for (size_t start = 0; start < count;) {
-            size_t middle = start + 1;
-            while (middle < count && !before(&events[middle], &events[middle - 1]))
-                middle++;
-            size_t end = middle < count ? middle + 1 : middle;
-            while (end < count && !before(&events[end], &events[end - 1]))
-                end++;
+    const size_t count = queue->count;
+    while (run_end(queue->present, 0, count) < count) {
+        struct event *events = queue->present, *out = queue->spare;
+        queue->present = out;
+        queue->spare = events;
+        for (size_t start = 0, end; start < count; start = end) {
+            const size_t middle = run_end(events, start, count);
+            end = middle < count ? run_end(events, middle, count) : middle;
             size_t left = start, right = middle;
-            for (size_t i = start; i < end; i++) {
-                bool take_right =
-                    left == middle || (right < end && before(&events[right], &events[left]));
-                out[i] = events[take_right ? right++ : left++];
-            }
-            start = end;
+            while (left < middle && right < end)
+                *out++ = events[before(&events[right], &events[left]) ? right++ : left++];
+            memcpy(out, &events[left], (middle - left) * sizeof *out);
+            out += middle - left;
+            memcpy(out, &events[right], (end - right) * sizeof *out);
+            out += end - right;
         }
-        const struct queue_bucket swap = *bucket;
-        *bucket = queue->spare;
-        queue->spare = swap;
-        bucket->count = count;
     }
 }
 
-/* Move the bucket of the next events down; those of the next time end in bucket 0, in order. */
-static bool advance(struct queue *queue)
+/* ---- moments ----------------------------------------------------------------------------------
+ */
+
+static inline bool enter(struct queue *queue, int64_t time_ps, uint32_t moment)
 {
-    size_t index = 1u + (size_t)__builtin_ctzll(queue->filled);
-    struct queue_bucket *from = &queue->bucket[index];
-    int64_t now_ps = from->events[0].time_ps;
-    for (size_t i = 1; i < from->count; i++)
-        if (from->events[i].time_ps < now_ps)
-            now_ps = from->events[i].time_ps;
-    queue->filled &= queue->filled - 1;
-    queue->now_ps = now_ps;
-    queue->head = 0;
-    queue->bucket[0].count = 0;
-    for (size_t i = 0; i < from->count; i++)
-        if (!append(queue, bucket_of(from->events[i].time_ps, now_ps), &from->events[i]))
-            return false;
-    from->count = 0;
-    return sort(queue);
+    const unsigned index = 63u - (unsigned)__builtin_clzll((uint64_t)(time_ps ^ queue->now_ps));
+    struct queue_bucket *bucket = &queue->bucket[index];
+    if (!grow(&bucket->entries, sizeof *bucket->entries, bucket->count, &bucket->capacity))
+        return false;
+    bucket->entries[bucket->count++] = (struct queue_entry){time_ps, moment};
+    queue->filled |= (uint64_t)1 << index;
+    return true;
 }
 
-bool queue_pop(struct queue *queue, struct event *ret_event)
+/* A new moment with this event. */
+static bool moment_add(struct queue *queue, int64_t time_ps, uint32_t link)
 {
-    if (queue->head == queue->bucket[0].count && (!queue->filled || !advance(queue)))
+    uint32_t at = queue->free_moment;
+    if (at == QUEUE_END) {
+        size_t capacity = queue->moment_capacity;
+        if (!grow(&queue->moments, sizeof *queue->moments, queue->moment_count, &capacity))
+            return false;
+        queue->moment_capacity = (uint32_t)capacity;
+        at = queue->moment_count++;
+    } else
+        queue->free_moment = queue->moments[at].first;
+    queue->moments[at] = (struct queue_moment){time_ps, link, link, 1};
+    *queue_recent(queue, time_ps) = at;
+    return enter(queue, time_ps, at);
+}
+
+static inline uint32_t link_take(struct queue *queue)
+{
+    uint32_t at = queue->free_link;
+    if (at != QUEUE_END) {
+        queue->free_link = queue->links[at].next;
+        return at;
+    }
+    size_t capacity = queue->link_capacity;
+    if (!grow(&queue->links, sizeof *queue->links, queue->link_count, &capacity))
+        return QUEUE_END;
+    queue->link_capacity = (uint32_t)capacity;
+    return queue->link_count++;
+}
+
+/* An event of now: to its place. */
+static bool push_present(struct queue *queue, const struct event *event)
+{
+    if (!present_reserve(queue, 1))
         return false;
-    *ret_event = queue->bucket[0].events[queue->head++];
+    struct event *events = queue->present;
+    size_t at = queue->count++;
+    for (; at > queue->head && before(event, &events[at - 1]); at--)
+        events[at] = events[at - 1];
+    events[at] = *event;
+    return true;
+}
+
+bool queue_push_apart(struct queue *queue, const struct event *event)
+{
+    assert(event->time_ps >= queue->now_ps);
+    if (event->time_ps == queue->now_ps)
+        return push_present(queue, event);
+    const uint32_t at = link_take(queue), recent = *queue_recent(queue, event->time_ps);
+    if (at == QUEUE_END)
+        return false;
+    queue->links[at] = (struct queue_link){event->key, event->rank, event->what, QUEUE_END};
+    if (recent == QUEUE_END || queue->moments[recent].time_ps != event->time_ps)
+        return moment_add(queue, event->time_ps, at);
+    struct queue_moment *moment = &queue->moments[recent];
+    queue->links[moment->last].next = at;
+    moment->last = at;
+    moment->count++;
+    return true;
+}
+
+/* Move a moment's events into the present. */
+static bool arrive(struct queue *queue, uint32_t index)
+{
+    struct queue_moment *moment = &queue->moments[index];
+    if (!present_reserve(queue, moment->count))
+        return false;
+    struct event *event = &queue->present[queue->count];
+    struct queue_link *links = queue->links;
+    uint32_t free_link = queue->free_link;
+    for (uint32_t at = moment->first; at != QUEUE_END; event++) {
+        struct queue_link *link = &links[at];
+        *event = (struct event){moment->time_ps, link->key, link->rank, link->what};
+        const uint32_t next = link->next;
+        link->next = free_link;
+        free_link = at;
+        at = next;
+    }
+    queue->free_link = free_link;
+    queue->count += moment->count;
+    *moment = (struct queue_moment){.time_ps = -1, .first = queue->free_moment};
+    queue->free_moment = index;
+    return true;
+}
+
+bool queue_advance(struct queue *queue)
+{
+    if (!queue->filled)
+        return false;
+    struct queue_bucket *from = &queue->bucket[__builtin_ctzll(queue->filled)];
+    int64_t now_ps = from->entries[0].time_ps;
+    for (size_t i = 1; i < from->count; i++)
+        if (from->entries[i].time_ps < now_ps)
+            now_ps = from->entries[i].time_ps;
+    queue->filled &= queue->filled - 1;
+    queue->now_ps = now_ps;
+    queue->head = queue->count = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        const struct queue_entry *entry = &from->entries[i]; /* it moves to a lower bucket */
+        if (!(entry->time_ps == now_ps ? arrive(queue, entry->moment)
+                                       : enter(queue, entry->time_ps, entry->moment)))
+            return false;
+    }
+    from->count = 0;
+    sort(queue);
     return true;
 }
 
 bool queue_shift(struct queue *queue, int64_t by_ps)
 {
-    struct queue_bucket all = {0};
-    for (size_t b = 0; b < sizeof queue->bucket / sizeof queue->bucket[0]; b++) {
-        const struct queue_bucket *bucket = &queue->bucket[b];
-        size_t first = b == 0 ? queue->head : 0;
-        if (!reserve(&all, all.count + bucket->count)) {
-            free(all.events);
-            return false;
-        }
-        for (size_t i = first; i < bucket->count; i++)
-            all.events[all.count++] = bucket->events[i];
-    }
+    /* Drawn out in order, pushed again, later. */
+    struct event *all = NULL, event;
+    size_t count = 0, capacity = 0;
     const int64_t now_ps = queue->now_ps + by_ps;
+    bool fits = true;
+    while (fits && queue_pop(queue, &event)) {
+        fits = grow(&all, sizeof *all, count, &capacity);
+        if (fits)
+            all[count++] = event;
+    }
     queue_clear(queue);
     queue->now_ps = now_ps;
-    bool fits = true;
-    for (size_t i = 0; i < all.count && fits; i++) {
-        all.events[i].time_ps += by_ps;
-        fits = queue_push(queue, all.events[i]);
+    for (size_t i = 0; i < count && fits; i++) {
+        all[i].time_ps += by_ps;
+        fits = queue_push(queue, all[i]);
     }
-    free(all.events);
+    free(all);
     return fits;
 }

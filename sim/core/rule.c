@@ -277,17 +277,3 @@ bool rule_invertible(const struct rule *rule, int64_t ranks)
     return rule->xor_rank || (rule->form == RULE_AFFINE && (rule->rank == 1 || rule->rank == -1) &&
                               (rule->modulus == 0 || rule->modulus == ranks));
 }
-
-bool rule_invert(const struct rule *rule, int64_t value, const int64_t *loops, int64_t ranks,
-                 int64_t *ret_rank)
-{
-    if (!rule_invertible(rule, ranks))
-        return false;
-    /* v = r xor x gives r = v xor x; v = c +- r gives r = +-(v - c). */
-    *ret_rank = rule->xor_rank ? value ^ rule_eval(rule, 0, loops)
-                               : rule->rank * (value - rule->constant - rule->loop[0] * loops[0] -
-                                               rule->loop[1] * loops[1] - rule->loop[2] * loops[2]);
-    if (rule->modulus)
-        *ret_rank = floor_mod(*ret_rank, rule->modulus);
-    return true;
-}

@@ -70,15 +70,9 @@ struct rule rule_constant(int64_t value);
 
 int64_t rule_eval_code(const struct rule *rule, int64_t rank, const int64_t *loops);
 
-static inline int64_t rule_eval(const struct rule *rule, int64_t rank, const int64_t *loops)
+/* The remainder, rounding down; a modulus of 0 means none. */
+static inline int64_t rule_reduce(int64_t value, int64_t modulus)
 {
-    if (rule->form == RULE_CONSTANT)
-        return rule->constant;
-    if (rule->form == RULE_CODED)
-        return rule_eval_code(rule, rank, loops);
-    int64_t value = rule->constant + rule->rank * rank + rule->loop[0] * loops[0] +
-                    rule->loop[1] * loops[1] + rule->loop[2] * loops[2];
-    const int64_t modulus = rule->modulus;
     if (modulus && (uint64_t)value >= (uint64_t)modulus) {
         value += value < 0 ? modulus : -modulus; /* mostly enough, and much faster */
         if (value < 0 || value >= modulus) {
@@ -89,11 +83,30 @@ static inline int64_t rule_eval(const struct rule *rule, int64_t rank, const int
     return value;
 }
 
-/* The one rank whose value is `value`, among `ranks` ranks, if the shape of the rule tells.
- * False when it does not; then only trying every rank helps. */
-bool rule_invert(const struct rule *rule, int64_t value, const int64_t *loops, int64_t ranks,
-                 int64_t *ret_rank);
-/* Whether rule_invert can answer for this rule. */
+static inline int64_t rule_eval(const struct rule *rule, int64_t rank, const int64_t *loops)
+{
+    if (rule->form == RULE_CONSTANT)
+        return rule->constant;
+    if (rule->form == RULE_CODED)
+        return rule_eval_code(rule, rank, loops);
+    return rule_reduce(rule->constant + rule->rank * rank + rule->loop[0] * loops[0] +
+                           rule->loop[1] * loops[1] + rule->loop[2] * loops[2],
+                       rule->modulus);
+}
+
+/* Whether the shape of the rule tells the one rank of a value, among `ranks` ranks. When it does
+ * not, only trying every rank helps. */
 bool rule_invertible(const struct rule *rule, int64_t ranks);
+
+/* That rank (nobody, where it is out of range), by a rule that is invertible. */
+static inline int64_t rule_invert(const struct rule *rule, int64_t value, const int64_t *loops)
+{
+    /* v = r xor x gives r = v xor x; v = c +- r gives r = +-(v - c). */
+    if (rule->xor_rank)
+        return value ^ rule_eval(rule, 0, loops);
+    return rule_reduce(rule->rank * (value - rule->constant - rule->loop[0] * loops[0] -
+                                     rule->loop[1] * loops[1] - rule->loop[2] * loops[2]),
+                       rule->modulus);
+}
 
 #endif

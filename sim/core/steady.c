@@ -191,8 +191,8 @@ static bool write_moment(const struct walk *walk, struct moment *moment)
     for (size_t i = 0; i < walk->used_count && fits; i++) {
         const struct used *used = &walk->used[i];
         if (matters(walk, used->free_ps))
-            fits =
-                words_put(state, (int64_t)i) && put_time(walk, state, used->free_ps, &used->cause);
+            fits = words_put(state, (int64_t)i) &&
+                   put_time(walk, state, used->free_ps, &walk->used_causes[i]);
         fits = fits && words_put(counts, used->busy_ps);
     }
     for (uint32_t rank = 0; rank < walk->privates.ranks && fits; rank++)

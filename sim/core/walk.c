@@ -115,8 +115,10 @@ static int lane_load(struct walk *walk, struct lane *lane)
     return 0;
 }
 
-enum status walk_prepare(struct walk *walk, struct lane *lane)
+/* Slices and timing of the lane's transfer. */
+static enum status find_way(struct walk *walk, struct lane *lane, bool packed)
 {
+    const struct plan_op *op = lane->transfer.op;
     double bytes = walk->job->size_B * lane->transfer.count / walk->plan->chunks;
     size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
     const struct protocol_cut *cut = &walk->cut[0];
@@ -134,11 +136,7 @@ enum status walk_prepare(struct walk *walk, struct lane *lane)
         return error_set(walk->error, STATUS_INPUT,
                          "a transfer of %.0f bytes in slices of %.0f bytes is more than 1e9 slices",
                          bytes, cut->slice_B);
-    const struct plan_op *op = lane->transfer.op;
-    lane->order = order_of(walk, lane);
-    lane->arrives = lane->transfer;
-    bool packed = rule_eval(&op->packed, lane->member, lane->cursor.loops) != 0;
-    if (packed && (!lane->sent || lane->sent_to != lane->transfer.to)) {
+    if (packed && (!lane->sent_op || lane->sent_to != lane->transfer.to)) {
         error_set(
             walk->error, STATUS_INPUT,
             "step %llu: what rank %u sends to rank %u is packed, but the lane has sent nothing "
@@ -147,27 +145,59 @@ enum status walk_prepare(struct walk *walk, struct lane *lane)
         walk->error->line = op->line;
         return STATUS_INPUT;
     }
-    lane->sent = true;
-    lane->sent_to = lane->transfer.to;
-    if (walk->fold.kind && fold_twin(&walk->fold, walk->plan, &lane->cursor, &lane->transfer,
-                                     &lane->arrives, walk->error) <= 0)
-        return walk->error->status;
-    if (walk->fold.one_slice && slices > 1)
-        walk->fold_broken = true;
-    lane->box = lane->rank == walk->ranks ? walk->ranks + lane->transfer.group : lane->rank;
-    lane->slice = 0;
     lane->slices = (uint32_t)slices;
     struct posting posting = {.packed = packed};
     lane->timing = walk_timing(walk, slot, bytes / slices, posting);
     posting.cost_s = op->cost_s;
     lane->first_timing =
         op->cost_s > 0 ? walk_timing(walk, slot, bytes / slices, posting) : lane->timing;
-    if (!lane->timing || !lane->first_timing) {
-        if (op->mechanism && !walk->error->line)
-            walk->error->line = op->line;
-        return walk->error->status;
+    if (lane->timing && lane->first_timing)
+        return STATUS_OK;
+    if (op->mechanism && !walk->error->line)
+        walk->error->line = op->line;
+    return walk->error->status;
+}
+
+/* A stage at the switch uses the host at the other end only. */
+static void find_ends(const struct walk *walk, struct lane *lane, const struct transfer *arrives)
+{
+    const uint32_t ends[2] = {arrives->from, arrives->to};
+    for (int i = 0; i < 2; i++) {
+        uint32_t rank = ends[i] == TRANSFER_SWITCH ? ends[1 - i] : ends[i];
+        rank = walk->fold.kind ? rank % walk->ranks : rank;
+        lane->node[i] = rank / walk->ports;
     }
-    walk->slot_chunks[slot] += lane->transfer.count;
+}
+
+enum status walk_prepare(struct walk *walk, struct lane *lane)
+{
+    const struct transfer *transfer = &lane->transfer, *arrives = transfer;
+    const struct plan_op *op = transfer->op;
+    const bool alike = lane->sent_op == op && lane->sent_to == transfer->to &&
+                       lane->sent_count == transfer->count && op->packed.form == RULE_CONSTANT;
+    lane->order = order_of(walk, lane);
+    if (!alike) {
+        enum status status =
+            find_way(walk, lane, rule_eval(&op->packed, lane->member, lane->cursor.loops) != 0);
+        if (status)
+            return status;
+    }
+    if (walk->fold.kind) {
+        arrives = &lane->arrives;
+        if (fold_twin(&walk->fold, walk->plan, &lane->cursor, transfer, &lane->arrives,
+                      walk->error) <= 0)
+            return walk->error->status;
+    }
+    if (!alike || walk->fold.kind)
+        find_ends(walk, lane, arrives);
+    if (walk->fold.one_slice && lane->slices > 1)
+        walk->fold_broken = true;
+    lane->sent_op = op;
+    lane->sent_to = transfer->to;
+    lane->sent_count = transfer->count;
+    lane->box = lane->rank == walk->ranks ? walk->ranks + transfer->group : lane->rank;
+    lane->slice = 0;
+    walk->slot_chunks[lane->timing->slot] += transfer->count;
     walk->ledger->transfers++;
     return STATUS_OK;
 }
@@ -179,21 +209,19 @@ static enum status lane_issue(struct walk *walk, size_t index)
     if (at == UINT32_MAX)
         return STATUS_NOMEM;
     struct flow *flow = &walk->flows[at];
-    const uint32_t ends[2] = {lane->arrives.from, lane->arrives.to};
-    *flow = (struct flow){.live = true,
-                          .timing = lane->slice == 0 ? lane->first_timing : lane->timing,
-                          .lane = (uint32_t)index,
-                          .slice = lane->slice,
-                          .slices = lane->slices,
-                          .order = lane->order | (lane->issued++ & 0xffff),
-                          .step = lane->cursor.step,
-                          .transfer = lane->arrives,
-                          .apart = fold_apart(&walk->fold, ends[0])};
-    for (int i = 0; i < 2; i++) { /* a stage at the switch uses the host at the other end only */
-        uint32_t rank = ends[i] == TRANSFER_SWITCH ? ends[1 - i] : ends[i];
-        rank = walk->fold.kind ? rank % walk->ranks : rank;
-        flow->base[i] = rank / walk->ports * walk->resources;
-    }
+    const struct transfer *arrives = lane_arrives(walk, lane);
+    flow->live = true;
+    flow->stage = 0;
+    flow->timing = lane->slice == 0 ? lane->first_timing : lane->timing;
+    flow->node[0] = lane->node[0];
+    flow->node[1] = lane->node[1];
+    flow->lane = (uint32_t)index;
+    flow->slice = lane->slice;
+    flow->slices = lane->slices;
+    flow->order = lane->order | (lane->issued++ & 0xffff);
+    flow->step = lane->cursor.step;
+    flow->transfer = *arrives;
+    flow->apart = fold_apart(&walk->fold, arrives->from);
     /* Until the stage is booked nobody knows when the next slice may start; in serial accounting a
      * rank does nothing else until what it sent has arrived. */
     lane->free_ps = NOT_YET;

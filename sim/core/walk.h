@@ -23,53 +23,55 @@
 /* What a lane has to wait for before it can go on; only when that happens is it looked at. */
 enum lane_wait { WAIT_ANY, WAIT_WINDOW, WAIT_DATA, WAIT_FREE };
 
+/* What decides whether the lane goes on comes first, then what a slice takes along. */
 struct lane {
-    uint32_t rank;   /* walk->ranks: the switch */
-    uint32_t member; /* of a switch lane: the rank whose port it is */
-    uint8_t number;
     bool done, loaded, waking, running;
     uint8_t waits; /* enum lane_wait */
-    struct plan_cursor cursor;
-    uint32_t op, index;       /* within the step: operation, and which transfer of it */
-    struct transfer transfer; /* being issued, if loaded */
-    struct transfer arrives;  /* what its receiver sees: the same, or its twin when folded */
+    uint8_t number;
+    uint32_t on_the_way, window; /* slices: now, and at most */
     uint32_t slice, slices;
-    bool sent;                                  /* anything so far */
-    uint32_t sent_to;                           /* by the last transfer */
-    uint32_t on_the_way, window;                /* slices: now, and at most */
-    uint32_t issued;                            /* slices so far */
     uint32_t box;                               /* inbox of what it may send on */
-    uint64_t order;                             /* of the transfer among events of one time */
+    uint32_t rank;                              /* walk->ranks: the switch */
+    uint32_t member;                            /* of a switch lane: the rank whose port it is */
+    uint32_t issued;                            /* slices so far */
     int64_t free_ps;                            /* the next slice may start */
     struct trace_cause cause;                   /* of that */
+    uint64_t order;                             /* of the transfer among events of one time */
+    struct transfer transfer;                   /* being issued, if loaded */
     const struct timing *timing, *first_timing; /* first: of the transfer's first slice */
+    uint32_t node[2];                           /* at both ends */
+    struct plan_cursor cursor;
+    uint32_t op, index;            /* within the step: operation, and which transfer of it */
+    const struct plan_op *sent_op; /* of the last transfer; NULL: nothing sent yet, */
+    uint32_t sent_to, sent_count;  /* and the rest of it: an equal one takes the same way */
+    struct transfer arrives;       /* folded: what its receiver sees, a twin of the transfer */
 };
 
+/* What the events read and write comes first, then what an arrival reads, then the trace. */
 struct flow {
     const struct timing *timing;
-    uint32_t lane, slice, slices;
-    bool live;
+    uint32_t node[2]; /* at both ends */
+    uint32_t lane, slice;
+    uint16_t hop; /* uses of the stage that are behind it */
+    uint8_t hops; /* of them, uplinks of the fabric */
     uint8_t stage;
-    uint64_t order; /* among events of one time */
-    uint64_t step;
-    struct transfer transfer;
-    uint32_t base[2];  /* of the nodes at both ends: their first resource */
-    uint32_t apart;    /* folded: what tells its sender from the receiver's own ranks */
-    int64_t event_ps;  /* of its event in the queue */
-    uint16_t hop;      /* uses of the stage that are behind it */
-    uint8_t hops;      /* of them, uplinks of the fabric */
-    uint32_t record;   /* the trace's last */
+    bool live;
+    uint64_t order;    /* among events of one time */
     int64_t finish_ps; /* the latest end of the stage's services booked so far */
     int64_t next_ps;   /* when the lane's next slice may start, as far as is known */
-    struct trace_cause finish, next;
+    uint64_t step;
+    struct transfer transfer;
+    uint32_t slices;
+    uint32_t apart;   /* folded: what tells its sender from the receiver's own ranks */
+    int64_t event_ps; /* of its event in the queue */
+    uint32_t record;  /* the trace's last */
     uint32_t next_free;
+    struct trace_cause finish, next;
 };
 
 /* A resource of one node, or an uplink. */
 struct used {
     int64_t free_ps, busy_ps;
-    uint64_t chunks;          /* that it carried */
-    struct trace_cause cause; /* of its becoming free */
 };
 
 /* What runs of one plan have in common, and memory that they hand on. */
@@ -97,15 +99,18 @@ struct walk {
     struct flow *flows;
     uint32_t flow_count, flow_capacity, free_flow;
     struct privates privates;
-    struct used *used; /* of the simulated nodes, then the uplinks: all up, then all down */
+    /* A row of the simulated nodes for each resource of a node, because events of one time go from
+     * node to node; then the uplinks: all up, then all down. Causes: of their becoming free. */
+    struct used *used;
+    struct trace_cause *used_causes;
     size_t used_count, first_uplink;
+    uint64_t *uplink_chunks; /* that each uplink carried */
     uint64_t *slot_chunks;
     struct timing **timings;
     size_t timing_count;
-    uint32_t ports;     /* ranks of a node */
-    uint32_t ranks;     /* that are simulated: all, or those of the first nodes when folded */
-    uint32_t nodes;     /* likewise */
-    uint32_t resources; /* of a node */
+    uint32_t ports; /* ranks of a node */
+    uint32_t ranks; /* that are simulated: all, or those of the first nodes when folded */
+    uint32_t nodes; /* likewise */
     struct protocol_cut cut[2]; /* of transfers inside a node, and through the network */
     struct fold fold;
     struct seen *seen; /* folded: by resource; see fold.h */
@@ -120,6 +125,17 @@ struct walk {
     struct trace_cause now_cause;
     struct trace_cause last_cause;
 };
+
+static inline size_t walk_resource(const struct walk *walk, uint32_t node, uint16_t resource)
+{
+    return (size_t)resource * walk->nodes + node;
+}
+
+/* What the receiver sees of the lane's transfer. */
+static inline const struct transfer *lane_arrives(const struct walk *walk, const struct lane *lane)
+{
+    return walk->fold.kind ? &lane->arrives : &lane->transfer;
+}
 
 /* `happened` may let the lane go on: issue whatever it can issue now. */
 enum status walk_lane_run(struct walk *walk, size_t index, enum lane_wait happened);
