@@ -22,6 +22,7 @@ struct sweep_worker {
     struct engine **engines;         /* likewise; each remembers what it found out about its plan */
     size_t algorithms;
     struct cell *cells;
+    struct cell_memo *memos;  /* of the columns */
     struct settled **settled; /* likewise, by a protocol; of this machine */
 };
 
@@ -39,8 +40,9 @@ struct sweep_worker *sweep_worker_new(struct sweep *sweep)
     worker->engines = calloc(mechanism_count * worker->algorithms, sizeof *worker->engines);
     worker->settled = calloc(mechanism_count * worker->algorithms, sizeof *worker->settled);
     worker->cells = calloc(sweep->column_count, sizeof *worker->cells);
+    worker->memos = calloc(sweep->column_count, sizeof *worker->memos);
     if (!worker->routes || !worker->made || !worker->plans || !worker->engines ||
-        !worker->settled || !worker->cells) {
+        !worker->settled || !worker->cells || !worker->memos) {
         sweep_worker_free(worker);
         return NULL;
     }
@@ -78,6 +80,7 @@ void sweep_worker_free(struct sweep_worker *worker)
     free(worker->made);
     free(worker->plans);
     free(worker->cells);
+    free(worker->memos);
     free(worker);
 }
 
@@ -411,7 +414,7 @@ static enum status add_row(struct sweep_worker *worker, uint64_t point, struct t
     if (status != STATUS_NOMEM && sweep->json)
         cells_json(text, sweep->columns, worker->cells, sweep->column_count);
     else if (status != STATUS_NOMEM)
-        cells_csv(text, sweep->columns, worker->cells, sweep->column_count);
+        cells_csv(text, sweep->columns, worker->cells, sweep->column_count, worker->memos);
     if (in_full)
         plain_close(&plain);
     return status == STATUS_NOMEM || text->failed ? STATUS_NOMEM : STATUS_OK;

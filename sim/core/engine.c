@@ -34,6 +34,17 @@ enum status walk_kind_find(const char *name, enum walk_kind *ret_walk, struct er
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
+/* Zeros, in the memory that the last run left if it is large enough; NULL: out of memory. */
+static void *renew(struct kept *kept, size_t count, size_t size)
+{
+    if (kept->data && count * size <= kept->size_B)
+        return memset(kept->data, 0, count * size);
+    free(kept->data);
+    kept->data = calloc(count + 1, size);
+    kept->size_B = kept->data ? (count + 1) * size : 0;
+    return kept->data;
+}
+
 /* What every run needs; walk_start adds what lanes and messages need. */
 static enum status walk_init(struct walk *walk, struct engine *engine, const struct engine_job *job,
                              const struct fold *fold, struct ledger *ledger, struct error *error)
@@ -55,7 +66,6 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
     walk->ranks = fold->kind ? fold->ranks : walk->plan->ranks;
     walk->nodes = walk->ranks / walk->ports;
     walk->free_flow = UINT32_MAX;
-    queue_init(&walk->queue);
     steady_init(&walk->steady, job->walk == WALK_AUTO);
     size_t uplinks = 0;
     if (machine_fabric(walk->machine) != FABRIC_ONE_SWITCH)
@@ -63,10 +73,11 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
                   (size_t)param_get(&walk->machine->fabric, PARAM_FABRIC_UPLINKS);
     walk->first_uplink = (size_t)walk->nodes * walk->machine->node.resource_count;
     walk->used_count = walk->first_uplink + 2 * uplinks;
-    walk->used = calloc(walk->used_count, sizeof *walk->used);
-    walk->used_causes = calloc(walk->used_count, sizeof *walk->used_causes);
-    walk->uplink_chunks = calloc(2 * uplinks + 1, sizeof *walk->uplink_chunks);
-    walk->slot_chunks = calloc(job->routes->slot_count, sizeof *walk->slot_chunks);
+    walk->used = renew(&engine->used, walk->used_count, sizeof *walk->used);
+    walk->used_causes = renew(&engine->used_causes, walk->used_count, sizeof *walk->used_causes);
+    walk->uplink_chunks = renew(&engine->uplink_chunks, 2 * uplinks, sizeof *walk->uplink_chunks);
+    walk->slot_chunks =
+        renew(&engine->slot_chunks, job->routes->slot_count, sizeof *walk->slot_chunks);
     for (int network = 0; network < 2; network++)
         walk->cut[network] = protocol_cut(walk->machine, walk->plan, network);
     walk->trace.on = job->trace;
@@ -79,6 +90,7 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
 static enum status walk_start(struct walk *walk)
 {
     uint32_t lanes = walk->plan->lanes;
+    queue_init(&walk->queue);
     enum status status = mailroom_init(&walk->mailroom, walk->plan, &walk->fold, walk->error);
     if (!status)
         status = privates_init(&walk->privates, walk->ranks, walk->error);
@@ -102,20 +114,15 @@ static enum status walk_start(struct walk *walk)
 
 static void walk_free(struct walk *walk)
 {
-    queue_free(&walk->queue);
-    steady_free(&walk->steady);
+    if (walk->lanes) { /* nothing is queued before they are there */
+        queue_free(&walk->queue);
+        steady_free(&walk->steady);
+        privates_free(&walk->privates);
+        free(walk->lanes);
+        free(walk->flows);
+        free(walk->seen);
+    }
     mailroom_free(&walk->mailroom);
-    privates_free(&walk->privates);
-    for (size_t i = 0; i < walk->timing_count; i++)
-        free(walk->timings[i]);
-    free(walk->timings);
-    free(walk->lanes);
-    free(walk->flows);
-    free(walk->used);
-    free(walk->used_causes);
-    free(walk->seen);
-    free(walk->uplink_chunks);
-    free(walk->slot_chunks);
     walk->engine->records = walk->trace.records;
     walk->engine->record_capacity = walk->trace.capacity;
     walk->trace.records = NULL;
@@ -236,9 +243,9 @@ static void add_used(const struct used *used, struct ledger_resource *resource)
 static void count_chunks(const struct walk *walk, uint64_t *chunks)
 {
     for (size_t i = 0; i < walk->timing_count; i++) {
-        const struct timing *timing = walk->timings[i];
+        const struct timing *timing = walk->engine->timings[i];
         size_t first = 0; /* timings of one slot differ in nothing that matters here */
-        while (walk->timings[first]->slot != timing->slot)
+        while (walk->engine->timings[first]->slot != timing->slot)
             first++;
         for (size_t u = 0; u < timing->use_count && first == i; u++)
             if (timing->uses[u].end != END_FABRIC)
@@ -321,14 +328,13 @@ struct attempt {
 };
 
 static enum status run_once(struct engine *engine, const struct engine_job *job,
-                            struct attempt *attempt, struct ledger *ret_ledger, struct error *error)
+                            struct attempt *attempt, struct ledger *ledger, struct error *error)
 {
     struct walk walk;
-    struct ledger ledger;
-    enum status status = ledger_init(&ledger, job->routes, error);
+    enum status status = ledger_renew(ledger, job->routes, error);
     if (status)
         return status;
-    status = walk_init(&walk, engine, job, &attempt->fold, &ledger, error);
+    status = walk_init(&walk, engine, job, &attempt->fold, ledger, error);
     int done = !status && attempt->width ? lockstep_run(&walk) : 0;
     if (done < 0)
         status = error->status;
@@ -338,17 +344,12 @@ static enum status run_once(struct engine *engine, const struct engine_job *job,
         status =
             attempt->width ? order_run(&walk, attempt->width, &attempt->why) : run_events(&walk);
     attempt->broken = walk.fold_broken;
-    const bool failed = status || attempt->broken || attempt->why;
-    if (!failed)
+    if (!status && !attempt->broken && !attempt->why)
         status = close_ledger(&walk);
     walk_free(&walk);
-    ledger.queued = attempt->width == 0;
+    ledger->queued = attempt->width == 0;
     if (attempt->width > 1)
-        ledger.nodes_alike = 1;
-    if (failed || status)
-        ledger_free(&ledger);
-    else
-        *ret_ledger = ledger;
+        ledger->nodes_alike = 1;
     return status;
 }
 
@@ -366,6 +367,7 @@ static enum status engine_learn(struct engine *engine, const struct plan *plan, 
     fold_find(plan, ports, &engine->fold);
     engine->plan = plan;
     engine->ports = ports;
+    engine->lockstep.plan = NULL;
     return STATUS_OK;
 }
 
@@ -447,6 +449,13 @@ static void engine_clear(struct engine *engine)
     ledger_free(&engine->ledger);
     free(engine->verdicts);
     free(engine->records);
+    free(engine->used.data);
+    free(engine->used_causes.data);
+    free(engine->uplink_chunks.data);
+    free(engine->slot_chunks.data);
+    for (size_t i = 0; i < engine->timing_capacity; i++)
+        free(engine->timings[i]);
+    free(engine->timings);
 }
 
 void engine_free(struct engine *engine)
@@ -459,7 +468,6 @@ void engine_free(struct engine *engine)
 enum status engine_rerun(struct engine *engine, const struct engine_job *job,
                          const struct ledger **ret_ledger, struct error *error)
 {
-    ledger_free(&engine->ledger);
     *ret_ledger = &engine->ledger;
     return run(engine, job, &engine->ledger, error);
 }
@@ -467,7 +475,10 @@ enum status engine_rerun(struct engine *engine, const struct engine_job *job,
 enum status engine_run(const struct engine_job *job, struct ledger *ret_ledger, struct error *error)
 {
     struct engine engine = {0};
+    memset(ret_ledger, 0, sizeof *ret_ledger);
     enum status status = run(&engine, job, ret_ledger, error);
+    if (status)
+        ledger_free(ret_ledger);
     engine_clear(&engine);
     return status;
 }

@@ -19,6 +19,25 @@ enum status ledger_init(struct ledger *ledger, const struct routes *routes, stru
     return error_set(error, STATUS_NOMEM, "out of memory");
 }
 
+enum status ledger_renew(struct ledger *ledger, const struct routes *routes, struct error *error)
+{
+    if (ledger->resource_count != routes->machine->node.resource_count ||
+        ledger->route_count != routes->slot_count) {
+        ledger_free(ledger);
+        return ledger_init(ledger, routes, error);
+    }
+    const struct ledger kept = {.resource_count = ledger->resource_count,
+                                .resources = ledger->resources,
+                                .critical = ledger->critical,
+                                .route_bytes = ledger->route_bytes,
+                                .route_count = ledger->route_count};
+    *ledger = kept;
+    memset(kept.resources, 0, kept.resource_count * sizeof *kept.resources);
+    memset(kept.critical, 0, (kept.resource_count + CATEGORY_COUNT) * sizeof *kept.critical);
+    memset(kept.route_bytes, 0, kept.route_count * sizeof *kept.route_bytes);
+    return STATUS_OK;
+}
+
 void ledger_free(struct ledger *ledger)
 {
     if (!ledger)

@@ -47,6 +47,8 @@ struct ledger {
 };
 
 enum status ledger_init(struct ledger *ledger, const struct routes *routes, struct error *error);
+/* Again for another run: keeps its memory where that fits. `ledger` is of ledger_init, or zeros. */
+enum status ledger_renew(struct ledger *ledger, const struct routes *routes, struct error *error);
 void ledger_free(struct ledger *ledger);
 
 /* Name of a category: a resource of the machine, or the words for the rest. */

@@ -1,9 +1,10 @@
 /* lockstep.c: see lockstep.h. */
 #include "sim/core/lockstep.h"
 
-enum { KINDS = 16 }; /* of transfers; plans that have more go through the queue */
+#include <string.h>
 
-/* Transfers that are alike, one after the other or not: their order does not matter for a sum. */
+/* Transfers that take the same time, one after the other or not: their order does not matter for a
+ * sum. */
 struct alike {
     const struct timing *timing;
     uint64_t chunks, times;
@@ -16,14 +17,12 @@ static bool is_switch_pair(const struct plan *plan)
            plan->ops[0].kind == PLAN_UP && plan->ops[1].kind == PLAN_DOWN;
 }
 
-static bool fits(const struct walk *walk)
+static bool plan_fits(const struct plan *plan)
 {
-    const struct plan *plan = walk->plan;
     for (size_t i = 0; i < plan->op_count; i++) /* packed parts go with those before them */
         if (plan->ops[i].packed.form != RULE_CONSTANT || plan->ops[i].packed.constant != 0)
             return false;
-    return walk->job->accounting == ACCOUNTING_SERIAL && walk->job->walk == WALK_AUTO &&
-           walk->fold.kind && walk->ranks == 1 && plan->lanes == 1 && !plan->uses_receives &&
+    return plan->lanes == 1 && !plan->uses_receives &&
            (!plan_uses_switch(plan) || is_switch_pair(plan));
 }
 
@@ -43,35 +42,33 @@ static bool keeps_step(const struct timing *timing)
     return true;
 }
 
-/* Count a transfer: 1 counted, 0 it does not fit, -1 error. */
-static int count_transfer(struct walk *walk, const struct transfer *transfer, struct alike *alike,
-                          size_t *kinds)
+/* Whether two transfers of rank 0, the only one of its node, take the same time on any machine. */
+static bool same_kind(const struct transfer *a, const struct transfer *b)
 {
-    double bytes = walk->job->size_B * transfer->count / walk->plan->chunks;
-    size_t slot = routes_slot(walk->job->routes, transfer, bytes);
-    const struct posting posting = {.cost_s = transfer->op->cost_s};
-    const struct timing *timing = walk_timing(walk, slot, bytes, posting);
-    if (!timing) {
-        if (transfer->op->mechanism && !walk->error->line)
-            walk->error->line = transfer->op->line;
-        return -1;
-    }
-    size_t i = 0;
-    while (i < *kinds && (alike[i].timing != timing || alike[i].chunks != transfer->count))
-        i++;
-    if (i == *kinds) {
-        if (i == KINDS || !keeps_step(timing))
-            return 0;
-        alike[(*kinds)++] = (struct alike){timing, transfer->count, 0};
-    }
-    alike[i].times++;
-    return 1;
+    return a->count == b->count && a->op->kind == b->op->kind &&
+           a->op->mechanism == b->op->mechanism &&
+           memcmp(&a->op->cost_s, &b->op->cost_s, sizeof a->op->cost_s) == 0 &&
+           (a->to == a->from) == (b->to == b->from);
 }
 
-/* All transfers of one rank. */
-static int count_all(struct walk *walk, struct alike *alike, size_t *kinds)
+static bool count_transfer(struct lockstep *known, const struct transfer *transfer)
 {
-    const struct plan *plan = walk->plan;
+    size_t i = known->count;
+    while (i > 0 && !same_kind(&known->kinds[i - 1].transfer, transfer))
+        i--;
+    if (i == 0) {
+        if (known->count == LOCKSTEP_KINDS)
+            return false;
+        known->kinds[known->count] = (struct lockstep_kind){.transfer = *transfer};
+        i = ++known->count;
+    }
+    known->kinds[i - 1].times++;
+    return true;
+}
+
+/* All transfers of one rank: 1 counted, 0 there are too many kinds, -1 error. */
+static int count_all(const struct plan *plan, struct lockstep *known, struct error *error)
+{
     struct plan_cursor cursor;
     for (plan_first(plan, &cursor); !cursor.done; plan_next(plan, &cursor)) {
         const struct plan_instruction *in = &plan->program[cursor.at];
@@ -79,20 +76,58 @@ static int count_all(struct walk *walk, struct alike *alike, size_t *kinds)
             for (uint32_t index = 0;; index++) {
                 struct transfer transfer;
                 int found = plan_transfer(plan, &plan->ops[in->first_op + i], &cursor, 0, index,
-                                          &transfer, walk->error);
+                                          &transfer, error);
+                if (found < 0)
+                    return -1;
                 if (found == 0)
                     break;
-                if (found > 0)
-                    found = count_transfer(walk, &transfer, alike, kinds);
-                if (found <= 0)
-                    return found;
+                if (!count_transfer(known, &transfer))
+                    return 0;
             }
     }
     /* In a switch the parts of a message would overlap: each rank sends and gets all of it at once.
      */
-    for (size_t i = 0; plan_uses_switch(plan) && i < *kinds; i++)
-        if (alike[i].chunks != plan->chunks)
+    for (size_t i = 0; plan_uses_switch(plan) && i < known->count; i++)
+        if (known->kinds[i].transfer.count != plan->chunks)
             return 0;
+    return 1;
+}
+
+/* What the plan alone says, once: 1 it fits, 0 it does not, -1 error. */
+static int learn(struct walk *walk)
+{
+    struct lockstep *known = &walk->engine->lockstep;
+    if (known->plan == walk->plan)
+        return known->fits;
+    known->count = 0;
+    int counted = plan_fits(walk->plan) ? count_all(walk->plan, known, walk->error) : 0;
+    if (counted < 0)
+        return -1;
+    known->plan = walk->plan;
+    known->fits = counted == 1;
+    return counted;
+}
+
+/* How long each kind takes on this machine: 1 all fit, 0 one does not, -1 error. */
+static int time_all(struct walk *walk, struct alike *alike, size_t *ret_count)
+{
+    const struct lockstep *known = &walk->engine->lockstep;
+    *ret_count = 0;
+    for (size_t k = 0; k < known->count; k++) {
+        const struct transfer *transfer = &known->kinds[k].transfer;
+        double bytes = walk->job->size_B * transfer->count / walk->plan->chunks;
+        size_t slot = routes_slot(walk->job->routes, transfer, bytes);
+        const struct posting posting = {.cost_s = transfer->op->cost_s};
+        const struct timing *timing = walk_timing(walk, slot, bytes, posting);
+        if (!timing) {
+            if (transfer->op->mechanism && !walk->error->line)
+                walk->error->line = transfer->op->line;
+            return -1;
+        }
+        if (!keeps_step(timing))
+            return 0;
+        alike[(*ret_count)++] = (struct alike){timing, transfer->count, known->kinds[k].times};
+    }
     return 1;
 }
 
@@ -133,14 +168,17 @@ static int64_t book_stage(struct walk *walk, const struct alike *alike,
 
 int lockstep_run(struct walk *walk)
 {
-    struct alike alike[KINDS];
-    size_t kinds = 0;
+    struct alike alike[LOCKSTEP_KINDS];
+    size_t kinds;
     double total = 0;
-    if (!fits(walk))
+    if (walk->job->accounting != ACCOUNTING_SERIAL || walk->job->walk != WALK_AUTO ||
+        !walk->fold.kind || walk->ranks != 1)
         return 0;
-    int counted = count_all(walk, alike, &kinds);
-    if (counted <= 0)
-        return counted;
+    int fits = learn(walk);
+    if (fits > 0)
+        fits = time_all(walk, alike, &kinds);
+    if (fits <= 0)
+        return fits;
     for (size_t i = 0; i < kinds; i++)
         for (size_t s = 0; s < alike[i].timing->stage_count; s++)
             total += (double)alike[i].times * (double)timed_stage_ps(&alike[i].timing->stages[s]);

@@ -92,7 +92,7 @@ enum status timing_make(const struct route *route, const struct machine *machine
                         struct timing *ret_timing, struct error *error)
 {
     struct timing *timing = ret_timing;
-    memset(timing, 0, sizeof *timing);
+    timing->stage_count = timing->use_count = 0; /* the rest is filled as far as it is used */
     timing->slot = slot;
     timing->slice_B = slice_B;
     timing->posting = posting;

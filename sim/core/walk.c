@@ -25,35 +25,47 @@ static void share_flags(const struct walk *walk, const struct route *route, stru
     }
 }
 
+/* The engine's next timing to fill; NULL: out of memory. */
+static struct timing *next_timing(struct walk *walk)
+{
+    struct engine *engine = walk->engine;
+    if (walk->timing_count == engine->timing_capacity) {
+        struct timing **grown =
+            realloc(engine->timings, (walk->timing_count + 1) * sizeof *engine->timings);
+        if (!grown)
+            return NULL;
+        engine->timings = grown;
+        engine->timings[engine->timing_capacity++] = NULL;
+    }
+    if (!engine->timings[walk->timing_count])
+        engine->timings[walk->timing_count] = malloc(sizeof **engine->timings);
+    return engine->timings[walk->timing_count];
+}
+
 const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
                                  struct posting posting)
 {
-    for (size_t i = walk->timing_count; i-- > 0;)
-        if (walk->timings[i]->slot == slot && equal(walk->timings[i]->slice_B, slice_B) &&
-            equal(walk->timings[i]->posting.cost_s, posting.cost_s) &&
-            walk->timings[i]->posting.packed == posting.packed)
-            return walk->timings[i];
+    for (size_t i = walk->timing_count; i-- > 0;) {
+        const struct timing *timing = walk->engine->timings[i];
+        if (timing->slot == slot && equal(timing->slice_B, slice_B) &&
+            equal(timing->posting.cost_s, posting.cost_s) &&
+            timing->posting.packed == posting.packed)
+            return timing;
+    }
     const struct route *route = routes_get(walk->job->routes, slot, walk->error);
     if (!route)
         return NULL;
-    struct timing **grown =
-        realloc(walk->timings, (walk->timing_count + 1) * sizeof *walk->timings);
-    struct timing *timing = malloc(sizeof *timing);
-    if (grown)
-        walk->timings = grown;
-    if (!grown || !timing) {
-        free(timing);
+    struct timing *timing = next_timing(walk);
+    if (!timing) {
         error_set(walk->error, STATUS_NOMEM, "out of memory");
         return NULL;
     }
     if (timing_make(route, walk->machine, slot, slice_B, posting, walk->job->accounting, timing,
-                    walk->error)) {
-        free(timing);
+                    walk->error))
         return NULL;
-    }
     if (walk->plan->lanes > 1)
         share_flags(walk, route, timing);
-    walk->timings[walk->timing_count++] = timing;
+    walk->timing_count++;
     for (size_t i = 0; i < timing->stage_count; i++)
         if (timing->stages[i].ahead_ps > walk->ahead_ps)
             walk->ahead_ps = timing->stages[i].ahead_ps;

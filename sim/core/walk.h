@@ -74,6 +74,24 @@ struct used {
     int64_t free_ps, busy_ps;
 };
 
+/* Transfers of one rank that cost the same whatever the machine; see lockstep.h. */
+enum { LOCKSTEP_KINDS = 16 };
+struct lockstep {
+    const struct plan *plan; /* that this is about; NULL: nothing is known */
+    bool fits;
+    size_t count;
+    struct lockstep_kind {
+        struct transfer transfer; /* the first */
+        uint64_t times;
+    } kinds[LOCKSTEP_KINDS];
+};
+
+/* Memory from one run to the next. */
+struct kept {
+    void *data;
+    size_t size_B;
+};
+
 /* What runs of one plan have in common, and memory that they hand on. */
 struct engine {
     struct ledger ledger;
@@ -81,8 +99,12 @@ struct engine {
     uint32_t ports;
     struct fold fold;
     uint8_t *verdicts; /* of its loops, folded and not; see order_skip.c */
+    struct lockstep lockstep;
     struct trace_record *records;
     uint32_t record_capacity;
+    struct kept used, used_causes, uplink_chunks, slot_chunks;
+    struct timing **timings; /* as many as were needed so far */
+    size_t timing_capacity;
 };
 
 struct walk {
@@ -106,11 +128,10 @@ struct walk {
     size_t used_count, first_uplink;
     uint64_t *uplink_chunks; /* that each uplink carried */
     uint64_t *slot_chunks;
-    struct timing **timings;
-    size_t timing_count;
-    uint32_t ports; /* ranks of a node */
-    uint32_t ranks; /* that are simulated: all, or those of the first nodes when folded */
-    uint32_t nodes; /* likewise */
+    size_t timing_count; /* of the engine's timings, those of this run */
+    uint32_t ports;      /* ranks of a node */
+    uint32_t ranks;      /* that are simulated: all, or those of the first nodes when folded */
+    uint32_t nodes;      /* likewise */
     struct protocol_cut cut[2]; /* of transfers inside a node, and through the network */
     struct fold fold;
     struct seen *seen; /* folded: by resource; see fold.h */

@@ -7,8 +7,6 @@
 #include <csv.h>
 #include <jansson.h>
 
-#include "sim/report/number.h"
-
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
 /* Quoted as libcsv quotes; most texts hold no quote, and then it is a copy. */
@@ -81,8 +79,20 @@ void cells_csv_header(struct text *text, const struct grid_column *columns, size
     text_append(text, "\n", 1);
 }
 
+/* A number as it stands in the row before, or printed anew. -0 is not 0. */
+static void append_again(struct text *text, double value, struct cell_memo *memo)
+{
+    if (memo->length == 0 || memcmp(&memo->value, &value, sizeof value) != 0) {
+        size_t length;
+        (void)number_print(value, memo->text, &length);
+        memo->value = value;
+        memo->length = (uint8_t)length;
+    }
+    text_append(text, memo->text, memo->length);
+}
+
 void cells_csv(struct text *text, const struct grid_column *columns, const struct cell *cells,
-               size_t count)
+               size_t count, struct cell_memo *memos)
 {
     bool first = true;
     for (size_t i = 0; i < count; i++) {
@@ -91,7 +101,10 @@ void cells_csv(struct text *text, const struct grid_column *columns, const struc
         if (!first && text_reserve(text, 1))
             text->data[text->length++] = ',';
         first = false;
-        cell_csv(text, columns[i].kind, &cells[i]);
+        if (columns[i].kind == GRID_REAL && cells[i].present && !isnan(cells[i].as.real))
+            append_again(text, cells[i].as.real, &memos[i]);
+        else
+            cell_csv(text, columns[i].kind, &cells[i]);
     }
     text_append(text, "\n", 1);
 }

@@ -4,6 +4,7 @@
 #define GDSIM_REPORT_CELL_H
 
 #include "sim/report/grid.h"
+#include "sim/report/number.h"
 
 struct cell {
     bool present;
@@ -21,10 +22,19 @@ void cell_csv_name(struct text *text, const char *name);
 void cell_json(struct text *text, enum grid_kind kind, const struct cell *cell);
 void cell_json_text(struct text *text, const char *string);
 
-/* A whole row with its line end, columns of people left out; of JSON one object a line. */
+/* The last number that was written in a column, and its text: in rows of a sweep most numbers stand
+ * in the row before, and printing one takes most of the time. Begins as zeros. */
+struct cell_memo {
+    double value;
+    uint8_t length; /* 0: none yet */
+    char text[NUMBER_TEXT_MAX];
+};
+
+/* A whole row with its line end, columns of people left out; of JSON one object a line. `memos`:
+ * one for each column. */
 void cells_csv_header(struct text *text, const struct grid_column *columns, size_t count);
 void cells_csv(struct text *text, const struct grid_column *columns, const struct cell *cells,
-               size_t count);
+               size_t count, struct cell_memo *memos);
 void cells_json(struct text *text, const struct grid_column *columns, const struct cell *cells,
                 size_t count);
 
