@@ -102,6 +102,11 @@ enum status experiment_run(struct experiment *experiment, enum accounting accoun
                            struct results *ret_results, struct error *error);
 void experiment_free_results(struct results *results);
 
+/* For engine_job: how far a long run is, on stderr; see watch.c. Not for two threads at once. */
+const struct engine_watch *cli_watch(void);
+/* "40 s", "3 min", "2.5 h". */
+void cli_duration(double seconds, char *buffer, size_t size);
+
 /* --stats: how one run was gone through, on stderr. */
 void cli_stats(const struct engine_job *job, const struct ledger *ledger);
 

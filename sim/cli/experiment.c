@@ -61,7 +61,8 @@ enum status experiment_job(struct experiment *experiment, size_t column, double 
                                    .size_B = size_B,
                                    .accounting = accounting,
                                    .trace = true,
-                                   .walk = experiment->scenario->walk};
+                                   .walk = experiment->scenario->walk,
+                                   .watch = cli_watch()};
     return STATUS_OK;
 }
 

@@ -133,16 +133,6 @@ void sweep_local_fail(void *owner, bool with_block)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static void duration(double seconds, char *buffer, size_t size)
-{
-    if (seconds < 100)
-        snprintf(buffer, size, "%.0f s", seconds);
-    else if (seconds < 6000)
-        snprintf(buffer, size, "%.0f min", seconds / 60);
-    else
-        snprintf(buffer, size, "%.1f h", seconds / 3600);
-}
-
 void sweep_progress_start(struct sweep_progress *progress, uint64_t all, uint64_t before,
                           bool quiet)
 {
@@ -163,7 +153,7 @@ void sweep_progress_show(struct sweep_progress *progress, uint64_t finished)
     uint64_t done = progress->before + finished;
     double rate = seconds > 0 ? (double)finished / seconds : 0;
     if (rate > 0)
-        duration((double)(progress->all - done) / rate, left, sizeof left);
+        cli_duration((double)(progress->all - done) / rate, left, sizeof left);
     fprintf(stderr, "\r\033[K%llu of %llu points, %.0f %%, %.4g points/s, %s left",
             (unsigned long long)done, (unsigned long long)progress->all,
             100.0 * (double)done / (double)(progress->all ? progress->all : 1), rate, left);

@@ -80,6 +80,7 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
         renew(&engine->slot_chunks, job->routes->slot_count, sizeof *walk->slot_chunks);
     for (int network = 0; network < 2; network++)
         walk->cut[network] = protocol_cut(walk->machine, walk->plan, network);
+    budget_init(walk);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
     return walk->used && walk->used_causes && walk->uplink_chunks && walk->slot_chunks
@@ -217,6 +218,8 @@ static enum status run_events(struct walk *walk)
         walk->steady.events++;
         if (!status && walk->steady.due)
             status = steady_look(walk);
+        if (!status && walk->ledger->events - walk->budget.leaped >= walk->budget.next)
+            status = budget_look(walk);
         if (status)
             return status;
     }
@@ -343,6 +346,7 @@ static enum status run_once(struct engine *engine, const struct engine_job *job,
     if (!status && !done)
         status =
             attempt->width ? order_run(&walk, attempt->width, &attempt->why) : run_events(&walk);
+    budget_end(&walk);
     attempt->broken = walk.fold_broken;
     if (!status && !attempt->broken && !attempt->why)
         status = close_ledger(&walk);

@@ -36,6 +36,15 @@ enum walk_kind {
 
 #define ENGINE_MAX_TIME_PS ((int64_t)1 << 62)
 
+struct engine_job;
+
+/* Who wants to know how far a long run is: told about every 260,000 events. `share`: of the plan,
+ * 1 when the run has ended; `events`: gone through so far. */
+struct engine_watch {
+    void (*tell)(void *context, const struct engine_job *job, double share, uint64_t events);
+    void *context;
+};
+
 struct engine_job {
     const struct plan *plan; /* where several hang together, the one for size_B is run */
     struct routes *routes;   /* of the machine and mechanism; filled as needed */
@@ -43,6 +52,7 @@ struct engine_job {
     enum accounting accounting;
     bool trace; /* attribute the critical path (the engine leaves it out of runs too large) */
     enum walk_kind walk;
+    const struct engine_watch *watch; /* NULL: nobody */
 };
 
 /* What many runs share: buffers, and what has been found out about the last plan and routes. Not

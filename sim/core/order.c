@@ -344,6 +344,11 @@ static enum status run_steps(struct order *order)
                     return status;
                 if (!op_pass(order, count))
                     return order->why ? STATUS_OK : walk->error->status;
+                if (walk->ledger->events - walk->budget.leaped >= walk->budget.next) {
+                    status = budget_look(walk);
+                    if (status)
+                        return status;
+                }
                 if (walk->ledger->total_ps > ENGINE_MAX_TIME_PS)
                     return error_set(walk->error, STATUS_FAILED, "the run takes more than 53 days");
             }
@@ -362,8 +367,9 @@ static enum status order_init(struct order *order)
     order->resources = calloc(walk->used_count + 1, sizeof *order->resources);
     order->lanes = calloc(walk->lane_count + 1, sizeof *order->lanes);
     order->inboxes = calloc(walk->ranks, sizeof *order->inboxes);
+    order->own_at = calloc(walk->ranks, sizeof(struct order_resource *));
     order->moving = calloc(walk->ranks, sizeof *order->moving);
-    if (!order->resources || !order->lanes || !order->inboxes || !order->moving)
+    if (!order->resources || !order->lanes || !order->inboxes || !order->moving || !order->own_at)
         return order_no_memory(order);
     for (size_t i = 0; i < walk->lane_count; i++) {
         struct order_lane *lane = &order->lanes[i];
@@ -417,6 +423,7 @@ static void order_free(struct order *order)
     free(order->last.at_ps);
     free(order->spare);
     free(order->own);
+    free(order->own_at);
     free(order->resources);
     free(order->lanes);
     free(order->inboxes);

@@ -15,6 +15,7 @@ struct order_resource {
     uint16_t number;
     struct used *used;
     struct trace_cause cause;
+    struct order_resource *next; /* of those of the same place */
 };
 
 /* An event that may let a slice go: its time (of the first element) and what comes first then. */
@@ -67,7 +68,8 @@ struct order {
     uint32_t width;
     struct order_resource *resources; /* by place in walk->used */
     struct order_resource **own;
-    size_t own_count;
+    struct order_resource **own_at; /* the newest of each place */
+    size_t own_count, own_capacity;
     struct order_lane *lanes;
     struct order_inbox *inboxes;
     struct moving *moving;

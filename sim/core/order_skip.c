@@ -224,6 +224,7 @@ static void counts_leap(struct order *order, int64_t times)
     walk->ledger->slices += slices;
     walk->ledger->skipped += slices;
     walk->ledger->events += (uint64_t)((now[2] - then[2]) * times);
+    walk->budget.leaped += (uint64_t)((now[2] - then[2]) * times);
     then += 3;
     now += 3;
     for (size_t i = 0; i < walk->used_count; i++)

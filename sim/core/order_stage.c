@@ -38,18 +38,26 @@ void order_vector_give(struct order *order, int64_t *vector)
 static struct order_resource *resource_own(struct order *order, uint32_t place, uint16_t number,
                                            uint32_t owner, struct used *used)
 {
-    for (size_t i = 0; i < order->own_count; i++)
-        if (order->own[i]->place == place && order->own[i]->number == number &&
-            order->own[i]->owner == owner)
-            return order->own[i];
-    struct order_resource **grown =
-        realloc(order->own, (order->own_count + 1) * sizeof *order->own);
-    if (grown)
+    for (struct order_resource *own = order->own_at[place]; own; own = own->next)
+        if (own->number == number && own->owner == owner)
+            return own;
+    if (order->own_count == order->own_capacity) {
+        size_t capacity = order->own_capacity ? 2 * order->own_capacity : 16;
+        struct order_resource **grown = realloc(order->own, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
         order->own = grown;
-    struct order_resource *own = grown ? calloc(1, sizeof *own) : NULL;
+        order->own_capacity = capacity;
+    }
+    struct order_resource *own = malloc(sizeof *own);
     if (!own)
         return NULL;
-    *own = (struct order_resource){.place = place, .number = number, .owner = owner, .used = used};
+    *own = (struct order_resource){.place = place,
+                                   .number = number,
+                                   .owner = owner,
+                                   .used = used,
+                                   .next = order->own_at[place]};
+    order->own_at[place] = own;
     return order->own[order->own_count++] = own;
 }
 

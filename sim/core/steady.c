@@ -370,7 +370,9 @@ static enum status skip(struct walk *walk, uint64_t times)
     uint64_t slices = (uint64_t)(now->counts.at[0] - then->counts.at[0]) * times;
     walk->ledger->slices += slices;
     walk->ledger->skipped += slices;
-    walk->ledger->events += (uint64_t)(now->counts.at[1] - then->counts.at[1]) * times;
+    const uint64_t events = (uint64_t)(now->counts.at[1] - then->counts.at[1]) * times;
+    walk->ledger->events += events;
+    walk->budget.leaped += events;
     walk->now += by_ps;
     walk->ledger->total_ps += by_ps;
     return STATUS_OK;

@@ -8,6 +8,7 @@
 #ifndef GDSIM_CORE_WALK_H
 #define GDSIM_CORE_WALK_H
 
+#include "sim/core/budget.h"
 #include "sim/core/engine.h"
 #include "sim/core/fold.h"
 #include "sim/core/inbox.h"
@@ -141,6 +142,7 @@ struct walk {
     uint64_t root_key; /* of the one that is being handled */
     uint32_t turn;     /* folded: how far from its sender are the lanes that run; see fold.h */
     int64_t ahead_ps;  /* at most so far in the past may a stage begin */
+    struct budget budget;
     struct steady steady;
     struct trace trace;
     struct trace_cause now_cause;
