@@ -4,7 +4,8 @@
  * p + W v. Each rule is evaluated for each p with v left open (fold_value.h). A transfer is the
  * same for all groups when where and count do not depend on v, the receiver moves by W, and the
  * chunks either stay or move through their slots in step: all operations that touch a slot move on
- * by the same number of slots, and what stays covers all slots of a kind or none.
+ * by the same number of slots, and what stays covers all slots of a kind or none. A fence outside
+ * loops parts the plan: transfers before and after it wait for each other as a whole.
  */
 #include "sim/core/fold.h"
 
@@ -162,17 +163,30 @@ static bool moves_by_addition(const struct plan *plan, uint32_t ranks, bool *ret
     struct spans spans = {0};
     struct scope scope = {.ranks = ranks, .groups = plan->ranks / ranks, .loop = -1};
     bool same = true;
+    size_t loops = 0;
+    bool parts = false;
+    *ret_parts = false;
     for (size_t i = 0; i < plan->length && same; i++) {
         const struct plan_instruction *in = &plan->program[i];
-        if (in->code == PLAN_LOOP)
+        if (in->code == PLAN_LOOP) {
             scope.turns[in->depth] = in->count;
+            loops++;
+        } else if (in->code == PLAN_END) {
+            loops--;
+        } else if (in->code == PLAN_FENCE && loops == 0) {
+            /* what was received before has arrived whole: who reads which part is all one */
+            same = spans_agree(&spans, &parts);
+            *ret_parts = *ret_parts || parts;
+            spans.count = 0;
+        }
         for (uint32_t o = 0; in->code == PLAN_STEP && o < in->op_count && same; o++)
             for (uint32_t p = 0; p < ranks && same; p++) {
                 scope.rank = p;
                 same = op_moves(plan, &plan->ops[in->first_op + o], &scope, &spans);
             }
     }
-    same = same && spans_agree(&spans, ret_parts);
+    same = same && spans_agree(&spans, &parts);
+    *ret_parts = *ret_parts || parts;
     free(spans.list);
     return same;
 }

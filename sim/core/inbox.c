@@ -381,9 +381,11 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
 }
 
 /* Those up to the end of the slice, by position in the message. */
-uint64_t mailroom_needed(const struct receive *receive, const struct transfer *transfer,
-                         uint32_t slice, uint32_t slices)
+uint64_t mailroom_needed(const struct receive *receive, const struct plan_cursor *cursor,
+                         const struct transfer *transfer, uint32_t slice, uint32_t slices)
 {
+    if (receive->step < cursor->fence)
+        return receive->slices > 0 ? receive->slices : 1;
     /* Positions in units of 1/slices of a chunk. */
     uint64_t end = (uint64_t)transfer->chunk * slices + (uint64_t)transfer->count * (slice + 1u);
     uint64_t start = end - transfer->count;
@@ -398,15 +400,16 @@ uint64_t mailroom_needed(const struct receive *receive, const struct transfer *t
     return (reach * receive->slices + length - 1) / length;
 }
 
-static const struct receive *blocker(const struct mailroom *mailroom, uint32_t rank, uint64_t step,
+static const struct receive *blocker(const struct mailroom *mailroom, uint32_t rank,
+                                     const struct plan_cursor *cursor,
                                      const struct transfer *transfer, uint32_t slice,
                                      uint32_t slices)
 {
     const struct inbox *inbox = &mailroom->inbox[rank];
     for (size_t i = 0; i < inbox->count; i++) {
         const struct receive *receive = &inbox->receives[i];
-        if (receive->step < step &&
-            receive->arrived < mailroom_needed(receive, transfer, slice, slices))
+        if (receive->step < cursor->step &&
+            receive->arrived < mailroom_needed(receive, cursor, transfer, slice, slices))
             return receive;
     }
     return NULL;
@@ -418,12 +421,12 @@ int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_c
 {
     if (look_ahead(mailroom, rank, cursor->step, error))
         return -1;
-    return !blocker(mailroom, rank, cursor->step, transfer, slice, slices);
+    return !blocker(mailroom, rank, cursor, transfer, slice, slices);
 }
 
 const struct receive *mailroom_blocker(const struct mailroom *mailroom, uint32_t rank,
                                        const struct plan_cursor *cursor,
                                        const struct transfer *transfer)
 {
-    return blocker(mailroom, rank, cursor->step, transfer, 0, 1);
+    return blocker(mailroom, rank, cursor, transfer, 0, 1);
 }

@@ -62,9 +62,10 @@ int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_c
                    const struct transfer *transfer, uint32_t slice, uint32_t slices,
                    struct error *error);
 
-/* How many slices of `receive` must be here before slice `slice` of `transfer` can be read. */
-uint64_t mailroom_needed(const struct receive *receive, const struct transfer *transfer,
-                         uint32_t slice, uint32_t slices);
+/* How many slices of `receive`, of an earlier step, must be here before slice `slice` of what is
+ * sent at `cursor` can be read. */
+uint64_t mailroom_needed(const struct receive *receive, const struct plan_cursor *cursor,
+                         const struct transfer *transfer, uint32_t slice, uint32_t slices);
 
 /* The receive for whose sake mailroom_ready said 0 for one slice; NULL if none. */
 const struct receive *mailroom_blocker(const struct mailroom *mailroom, uint32_t rank,

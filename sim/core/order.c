@@ -79,7 +79,8 @@ static bool slice_begin(struct order *order, struct moving *moving)
         const struct receive *receive = &inbox->list[r].receive;
         if (receive->step >= lane->cursor.step)
             continue;
-        uint64_t needed = mailroom_needed(receive, &lane->transfer, moving->slice, lane->slices);
+        uint64_t needed =
+            mailroom_needed(receive, &lane->cursor, &lane->transfer, moving->slice, lane->slices);
         if (needed > 0)
             wait_for(order, moving, &start, &inbox->list[r].slices[needed - 1]);
         if (needed == receive->slices && walk->plan->lanes == 1 && used_up_count < 2)

@@ -149,7 +149,10 @@ enum status plan_end_loop(struct plan *plan, struct error *error)
         open -= plan->program[begin].code == PLAN_LOOP ? 1 : 0;
     }
     struct plan_instruction *loop = &plan->program[begin];
-    if (begin + 1 == plan->length || loop->count == 0) {
+    size_t fences = 0;
+    while (plan->program[plan->length - 1 - fences].code == PLAN_FENCE)
+        fences++;
+    if (begin + 1 + fences == plan->length || loop->count == 0) {
         plan->length = begin; /* nothing in it, or never run */
         return STATUS_OK;
     }
@@ -158,6 +161,13 @@ enum status plan_end_loop(struct plan *plan, struct error *error)
                 (struct plan_instruction){
                     .code = PLAN_END, .partner = (uint32_t)begin, .depth = loop->depth},
                 error);
+}
+
+enum status plan_add_fence(struct plan *plan, struct error *error)
+{
+    if (plan->length == 0) /* nothing to wait for */
+        return STATUS_OK;
+    return emit(plan, (struct plan_instruction){.code = PLAN_FENCE}, error);
 }
 
 static int by_sender(const void *a, const void *b)
@@ -215,7 +225,7 @@ enum status plan_finish(struct plan *plan, struct error *error)
             plan->steps += turns[depth];
         else if (in->code == PLAN_END)
             depth--;
-        else {
+        else if (in->code == PLAN_LOOP) {
             turns[depth + 1] = turns[depth] * in->count;
             depth++;
         }
@@ -271,7 +281,10 @@ void plan_settle(const struct plan *plan, struct plan_cursor *cursor)
 {
     while (cursor->at < plan->length && plan->program[cursor->at].code != PLAN_STEP) {
         const struct plan_instruction *in = &plan->program[cursor->at];
-        if (in->code == PLAN_LOOP) {
+        if (in->code == PLAN_FENCE) {
+            cursor->fence = cursor->step;
+            cursor->at++;
+        } else if (in->code == PLAN_LOOP) {
             cursor->loops[in->depth] = 0;
             cursor->at++;
         } else if (++cursor->loops[in->depth] < plan->program[in->partner].count) {

@@ -10,6 +10,10 @@
  * it does so slice by slice, so that messages flow through. Operations of one rank and lane are
  * issued in program order; different lanes run side by side.
  *
+ * A fence stands between steps: what comes after it begins at a rank only when all that earlier
+ * steps sent to that rank has arrived whole. So does a collective that is called when the one
+ * before it has ended, instead of being fed slice by slice.
+ *
  * A receive makes a lane wait: it goes on when one more message of a given rank, sent in the lane
  * of the same number, is complete. Data needs no receives, because an operation waits for what it
  * reads; they say what else must be over first.
@@ -76,7 +80,7 @@ struct plan_op {
     size_t first_edge, edge_count; /* edge_count > 0: edges instead of rules to, chunk, where */
 };
 
-enum plan_code { PLAN_STEP, PLAN_LOOP, PLAN_END };
+enum plan_code { PLAN_STEP, PLAN_LOOP, PLAN_END, PLAN_FENCE };
 
 /* The program, flat: a LOOP runs up to its END `count` times. */
 struct plan_instruction {
@@ -122,8 +126,9 @@ struct transfer {
 
 /* A place in the program. Start with plan_first, go on with plan_next; `at` stays valid. */
 struct plan_cursor {
-    uint32_t at;   /* instruction, a STEP unless done */
-    uint64_t step; /* number of the step, loops unrolled */
+    uint32_t at;    /* instruction, a STEP unless done */
+    uint64_t step;  /* number of the step, loops unrolled */
+    uint64_t fence; /* what is sent to a rank in steps before this must have arrived whole */
     int64_t loops[RULE_LOOPS];
     bool done;
 };
@@ -143,6 +148,7 @@ enum status plan_add_edge(struct plan *plan, struct plan_edge edge, struct error
 enum status plan_end_step(struct plan *plan, struct error *error);
 enum status plan_begin_loop(struct plan *plan, uint32_t count, uint32_t depth, struct error *error);
 enum status plan_end_loop(struct plan *plan, struct error *error);
+enum status plan_add_fence(struct plan *plan, struct error *error);
 /* Close the plan: counts steps and lanes, sorts edges, refuses an empty plan. */
 enum status plan_finish(struct plan *plan, struct error *error);
 

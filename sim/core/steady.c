@@ -226,7 +226,8 @@ static void limit_by_receive(const struct lane *lane, const struct receive *rece
         at_most(times, (receive->slices - 1 - arrived) / more);
     if (receive->step >= lane->cursor.step)
         return;
-    const uint64_t needed = mailroom_needed(receive, transfer, lane->slice, lane->slices);
+    const uint64_t needed =
+        mailroom_needed(receive, &lane->cursor, transfer, lane->slice, lane->slices);
     if (by == 0) {
         if (arrived - more >= needed)
             return;
@@ -252,7 +253,7 @@ static void limit_by_receive(const struct lane *lane, const struct receive *rece
     while (least < most) {
         uint64_t middle = (least + most + 1) / 2;
         uint32_t at = (uint32_t)(slice + middle * by);
-        if (mailroom_needed(receive, transfer, at, lane->slices) <= arrived - more)
+        if (mailroom_needed(receive, &lane->cursor, transfer, at, lane->slices) <= arrived - more)
             least = middle;
         else
             most = middle - 1;

@@ -114,6 +114,17 @@ static int p_step(lua_State *L)
     return 0;
 }
 
+static int p_fence(lua_State *L)
+{
+    struct builder *b = builder_of(L);
+    struct error error;
+    need_colon(L, "fence()");
+    if (b->in_step)
+        return luaL_error(L, "p:fence cannot stand inside p:step: it stands between steps");
+    must(L, plan_add_fence(&b->plan, &error), &error);
+    return 0;
+}
+
 /* ---- operations ----------------------------------------------------------------------------- */
 
 /* The field as a rule, or `fallback` when it is absent. Returns whether it was there. */
@@ -392,6 +403,7 @@ void operations_push(lua_State *L, struct builder *b, int extend)
         {"recv", p_recv},
         {"step", p_step},
         {"loop", p_loop},
+        {"fence", p_fence},
         {"switch_reduce", p_switch_reduce},
         {"switch_multicast", p_switch_multicast},
     };

@@ -467,6 +467,42 @@ static void waits_only_for_what_it_reads(void **state)
     plan_free(&plan);
 }
 
+/* A fence: 0 -> 1 -> 2 with 10 slices of 10 us takes 100 + 10 us where they flow through, 2 * 100
+ * where rank 1 waits for all of it. Another lane waits as well, also for chunks it does not read;
+ * what a rank is not sent it does not wait for. A fence between turns holds each link of a chain
+ * up: 3 transfers of 100 us, where they flow through 100 + 2 * 10. */
+static void a_fence_waits_for_the_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t time_us;
+    } rows[] = {
+        {"p:send{from=0,to=1} p:send{from=1,to=2}", 110},
+        {"p:send{from=0,to=1} p:fence() p:send{from=1,to=2}", 200},
+        {"p:send{from=0,to=1} p:fence() p:send{from=1,to=2,lane=1}", 200},
+        {"p:split(2) p:send{from=0,to=1,chunk=0} p:fence() p:send{from=1,to=2,chunk=1}", 100},
+        {"p:send{from=0,to=1} p:fence() p:send{from=3,to=2}", 100},
+        {"p:fence() p:send{from=0,to=1} p:fence() p:fence()", 100},
+        {"p:loop(3, function(k) p:send{to=(p.rank+1)%4,where=eq(p.rank,k)} end)", 120},
+        {"p:loop(3, function(k) p:fence() p:send{to=(p.rank+1)%4,where=eq(p.rank,k)} end)", 300},
+        {"p:loop(3, function(k) p:fence() end) p:send{from=0,to=1}", 100},
+    };
+    struct core_spec spec = {
+        .nodes = 4, .pcie_Bps = 25e9, .nic_Bps = 10e9, .slice_B = 1e5, .window = 8};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct plan plan;
+        char text[256];
+        snprintf(text, sizeof text, "collective = 'broadcast'\nfunction plan(p) %s end",
+                 rows[i].text);
+        core_script(text, 4, 1, &plan);
+        int64_t time = core_time(&spec, &plan, "gdr", ACCOUNTING_PIPELINED, 1e6);
+        if (time != rows[i].time_us * US)
+            fail_msg("%s: %lld ps", rows[i].text, (long long)time);
+        plan_free(&plan);
+    }
+}
+
 /* Lanes of one rank run side by side, operations of one lane one after the other. Serially, gdr
  * at c/PCIE = 4, c/NET = 10 us: one transfer is 18 us; two in one lane 36. In two lanes they only
  * share the wire: 4 + 10 + 10 + 4 = 28. */
@@ -845,6 +881,7 @@ int main(void)
         cmocka_unit_test(pipelined_ring_never_idles),
         cmocka_unit_test(pipelined_sharp_overlaps_up_and_down),
         cmocka_unit_test(waits_only_for_what_it_reads),
+        cmocka_unit_test(a_fence_waits_for_the_whole),
         cmocka_unit_test(lanes_run_side_by_side),
         cmocka_unit_test(the_switch_waits_for_the_last),
         cmocka_unit_test(a_queue_holds_up_nobody_else),

@@ -329,6 +329,7 @@ static void order_of_calls_is_checked(void **state)
     refused("p:split(2) p:split(2)", 2, "called once");
     refused("p:send{to = (r + 1) % n}\np:split(2)", 3, "before the first operation");
     refused("p:step(function() p:loop(2, function(k) end) end)", 2, "cannot stand inside p:step");
+    refused("p:step(function() p:fence() end)", 2, "cannot stand inside p:step");
     refused("p:step(function() p:step(function() end) end)", 2, "cannot stand inside p:step");
     refused("p:loop(1, function() p:loop(1, function() p:loop(1, function() p:loop(1,\n"
             "function() end) end) end) end)",

@@ -204,8 +204,9 @@ static void shortcuts_are_exact(void **state)
     assert_true(without_queue > cases / 5);
 }
 
-/* What the proof finds, by script and machine. hierarchical and the doubling scripts read other
- * parts of what they received on each node, so they fold only while transfers are one slice;
+/* What the proof finds, by script and machine. The doubling scripts and torus read other parts of
+ * what they received on each node, so they fold only while transfers are one slice; hierarchical
+ * does so too, but behind a fence;
  * halving with n no power of two has ranks of its own kind. The rings alternate between even and
  * odd nodes: two nodes are one unit. Edges are not looked into. */
 static void what_folds(void **state)
@@ -221,7 +222,8 @@ static void what_folds(void **state)
         {"ring", 5, 2, FOLD_SHIFT, 2, false},
         {"rings", 6, 4, FOLD_SHIFT, 8, false},
         {"rings", 5, 4, FOLD_NONE, 0, false},
-        {"hierarchical", 5, 4, FOLD_SHIFT, 4, true},
+        {"hierarchical", 5, 4, FOLD_SHIFT, 4, false},
+        {"torus", 4, 4, FOLD_SHIFT, 4, true},
         {"alltoall", 6, 2, FOLD_SHIFT, 2, false},
         {"sharp", 7, 3, FOLD_SHIFT, 3, false},
         {"collnet_direct", 7, 3, FOLD_SHIFT, 3, false},
