@@ -110,7 +110,7 @@ static enum status walk_start(struct walk *walk)
         walk->lanes[i].number = (uint8_t)(i % lanes);
         plan_first(walk->plan, &walk->lanes[i].cursor);
     }
-    return STATUS_OK;
+    return turns_init(walk);
 }
 
 static void walk_free(struct walk *walk)
@@ -118,6 +118,7 @@ static void walk_free(struct walk *walk)
     if (walk->lanes) { /* nothing is queued before they are there */
         queue_free(&walk->queue);
         steady_free(&walk->steady);
+        turns_free(walk);
         privates_free(&walk->privates);
         free(walk->lanes);
         free(walk->flows);
@@ -216,7 +217,7 @@ static enum status run_events(struct walk *walk)
             look_forward(walk);
         enum status status = walk_event(walk, &event);
         walk->steady.events++;
-        if (!status && walk->steady.due)
+        if (!status && (walk->steady.due || walk->turns.due))
             status = steady_look(walk);
         if (!status && walk->ledger->events - walk->budget.leaped >= walk->budget.next)
             status = budget_look(walk);

@@ -353,5 +353,12 @@ int fold_twin(const struct fold *fold, const struct plan *plan, const struct pla
     uint32_t back = sent->to / fold->ranks * fold->ranks;
     uint32_t from = fold->kind == FOLD_XOR ? sent->from ^ back
                                            : (sent->from + plan->ranks - back) % plan->ranks;
-    return plan_transfer(plan, sent->op, cursor, from, 0, ret_twin, error);
+    int found = plan_transfer(plan, sent->op, cursor, from, 0, ret_twin, error);
+    if (found != 0)
+        return found;
+    error_set(error, STATUS_FAILED,
+              "step %llu: rank %u sends, but rank %u does not, though the plan was found to be the "
+              "same from every node",
+              (unsigned long long)cursor->step + 1, sent->from, from);
+    return -1;
 }

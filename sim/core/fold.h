@@ -44,7 +44,8 @@ bool fold_turns(const struct plan *plan, const struct fold *fold, uint32_t loop,
 
 /* The transfer that arrives in the simulated part when `sent`, from there, arrives elsewhere: its
  * twin, sent by the rank that lies as far from the part as its target. Same as `sent` when that
- * stays inside or concerns the switch. Returns as plan_transfer. */
+ * stays inside or concerns the switch. 1, or -1: a rule gives nonsense, or there is no twin, which
+ * is a fault of the proof. */
 int fold_twin(const struct fold *fold, const struct plan *plan, const struct plan_cursor *cursor,
               const struct transfer *sent, struct transfer *ret_twin, struct error *error);
 

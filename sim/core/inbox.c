@@ -139,6 +139,11 @@ static void index_pass(struct mailroom *mailroom, struct sender_index *index)
     *index = mailroom->index[--mailroom->index_count];
 }
 
+bool mailroom_every_turn(const struct mailroom *mailroom, size_t index)
+{
+    return mailroom->index[index].every_turn;
+}
+
 /* ---- receives ------------------------------------------------------------------------------- */
 
 static struct receive *find(struct inbox *inbox, uint64_t step, uint32_t op, uint32_t from,

@@ -72,6 +72,10 @@ const struct receive *mailroom_blocker(const struct mailroom *mailroom, uint32_t
                                        const struct plan_cursor *cursor,
                                        const struct transfer *transfer);
 
+/* Whether the index-th answer to "who sends to me?" that is kept holds for every turn of the loops.
+ */
+bool mailroom_every_turn(const struct mailroom *mailroom, size_t index);
+
 /* A receive: take the next message of `from` to `rank` in `lane`. 1 taken, 0 not complete yet, -1
  * error. */
 int mailroom_take(struct mailroom *mailroom, uint32_t rank, uint32_t from, uint8_t lane,

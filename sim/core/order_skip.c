@@ -17,8 +17,6 @@
 #define STEP_MASK  ((uint64_t)0x1ffffff)
 #define STEP_SHIFT 20
 
-enum verdict { NOT_KNOWN, TURNS_ALIKE, TURNS_ALIKE_IN_ONE_SLICE, TURNS_DIFFER };
-
 struct turn {
     struct words state, counts;
     int64_t low_ps; /* no lane of the loop begins anything before */
@@ -285,19 +283,6 @@ static enum status leap_over(struct order *order, struct plan_cursor *cursor, ui
 /* ---- when --------------------------------------------------------------------------------------
  */
 
-static bool turns_alike(struct order *order, uint32_t loop)
-{
-    const struct walk *walk = order->walk;
-    uint8_t *verdict = &walk->engine->verdicts[walk->fold.kind ? loop : walk->plan->length + loop];
-    if (*verdict == NOT_KNOWN) {
-        bool parts;
-        *verdict = !fold_turns(walk->plan, &walk->fold, loop, &parts) ? TURNS_DIFFER
-                   : parts                                            ? TURNS_ALIKE_IN_ONE_SLICE
-                                                                      : TURNS_ALIKE;
-    }
-    return *verdict == TURNS_ALIKE || (*verdict == TURNS_ALIKE_IN_ONE_SLICE && !order->sliced);
-}
-
 enum status order_skip(struct order *order, struct plan_cursor *cursor)
 {
     struct rounds *rounds = order->rounds;
@@ -316,7 +301,7 @@ enum status order_skip(struct order *order, struct plan_cursor *cursor)
         return STATUS_OK;
     }
     if (in->count < LEAST_TURNS || in->count - number < 3 || rounds->looked > MOST_TURNS ||
-        !turns_alike(order, cursor->at - 1))
+        !turns_alike(order->walk, cursor->at - 1, order->sliced))
         return STATUS_OK;
     struct turn *then = &rounds->then, *now = &rounds->now;
     rounds->looked++;

@@ -231,7 +231,7 @@ bool queue_advance(struct queue *queue)
     return true;
 }
 
-bool queue_shift(struct queue *queue, int64_t by_ps)
+bool queue_shift(struct queue *queue, int64_t by_ps, uint64_t by_key)
 {
     /* Drawn out in order, pushed again, later. */
     struct event *all = NULL, event;
@@ -247,6 +247,7 @@ bool queue_shift(struct queue *queue, int64_t by_ps)
     queue->now_ps = now_ps;
     for (size_t i = 0; i < count && fits; i++) {
         all[i].time_ps += by_ps;
+        all[i].key += by_key;
         fits = queue_push(queue, all[i]);
     }
     free(all);

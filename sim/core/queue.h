@@ -113,7 +113,8 @@ static inline const struct event *queue_peek(const struct queue *queue, size_t a
     size_t at = queue->head + ahead;
     return at < queue->count ? &queue->present[at] : NULL;
 }
-/* All waiting events, and now, later by so much. */
-bool queue_shift(struct queue *queue, int64_t by_ps);
+/* All waiting events, and now, later by so much; all keys greater by so much, which must not carry
+ * beyond the bits in which they are to differ. */
+bool queue_shift(struct queue *queue, int64_t by_ps, uint64_t by_key);
 
 #endif

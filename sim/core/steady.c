@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/core/walk.h"
+#include "sim/core/steady_inside.h"
 
-#define LEAST_SLICES    24u  /* of a transfer worth looking at */
-#define WORDS_PER_EVENT 12u  /* that may be written for each event */
-#define SMALL_STATE     256u /* words that may be written always */
+#define LEAST_SLICES 24u /* of a transfer worth looking at */
 
 void steady_init(struct steady *steady, bool on)
 {
@@ -37,6 +35,8 @@ void steady_issued(struct walk *walk, uint32_t index)
 {
     struct steady *steady = &walk->steady;
     const struct lane *lane = &walk->lanes[index];
+    if (lane->slice == 1)
+        turns_issued(walk, index);
     if (index == steady->clock) {
         if (lane->slice == 1)
             restart(steady);
@@ -69,7 +69,7 @@ bool words_grow(struct words *words)
     return true;
 }
 
-static bool put_cause(const struct walk *walk, struct words *words, const struct trace_cause *cause)
+bool steady_put_cause(const struct walk *walk, struct words *words, const struct trace_cause *cause)
 {
     if (!walk->trace.on)
         return true;
@@ -84,13 +84,12 @@ static bool matters(const struct walk *walk, int64_t time_ps)
     return time_ps > walk->now - walk->ahead_ps;
 }
 
-/* A time to come, with what it is caused by. */
-static bool put_time(const struct walk *walk, struct words *words, int64_t time_ps,
+bool steady_put_time(const struct walk *walk, struct words *words, int64_t time_ps,
                      const struct trace_cause *cause)
 {
     if (time_ps == NOT_YET || !matters(walk, time_ps))
         return words_put(words, time_ps == NOT_YET ? NOT_YET : -NOT_YET);
-    return words_put(words, time_ps - walk->now) && put_cause(walk, words, cause);
+    return words_put(words, time_ps - walk->now) && steady_put_cause(walk, words, cause);
 }
 
 static bool put_lane(const struct walk *walk, struct moment *moment, const struct lane *lane)
@@ -100,8 +99,8 @@ static bool put_lane(const struct walk *walk, struct moment *moment, const struc
                                 (int64_t)lane->waking << 2 | (int64_t)lane->on_the_way << 3) &&
            words_put(state, (int64_t)lane->cursor.step) &&
            words_put(state, (int64_t)((uint64_t)lane->op << 32 | lane->index)) &&
-           put_time(walk, state, lane->free_ps, &lane->cause) &&
-           (!lane->waking || put_cause(walk, state, &lane->cause)) &&
+           steady_put_time(walk, state, lane->free_ps, &lane->cause) &&
+           (!lane->waking || steady_put_cause(walk, state, &lane->cause)) &&
            words_put(&moment->counts, lane->slice);
 }
 
@@ -111,8 +110,15 @@ static bool same_transfer(const struct flow *flow, const struct lane *lane)
            flow->transfer.op == lane->transfer.op && flow->transfer.edge == lane->transfer.edge;
 }
 
-static bool put_flow(const struct walk *walk, struct moment *moment, const struct flow *flow)
+struct writing {
+    const struct walk *walk;
+    struct moment *moment;
+};
+
+static bool put_flow(void *owner, const struct flow *flow)
 {
+    const struct walk *walk = ((const struct writing *)owner)->walk;
+    struct moment *moment = ((const struct writing *)owner)->moment;
     struct words *state = &moment->state;
     const struct lane *lane = &walk->lanes[flow->lane];
     int64_t slice = flow->slice;
@@ -124,14 +130,14 @@ static bool put_flow(const struct walk *walk, struct moment *moment, const struc
            words_put(state, (int64_t)flow->stage << 32 | (int64_t)flow->hop << 16 | flow->hops) &&
            words_put(state, flow->event_ps - walk->now) &&
            words_put(state, flow->finish_ps - walk->now) &&
-           words_put(state, flow->next_ps - walk->now) && put_cause(walk, state, &flow->finish) &&
-           put_cause(walk, state, &flow->next) &&
+           words_put(state, flow->next_ps - walk->now) &&
+           steady_put_cause(walk, state, &flow->finish) &&
+           steady_put_cause(walk, state, &flow->next) &&
            (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - flow->record));
 }
 
-/* Slices on their way, in the order of lanes and of issuing: an order that does not depend on where
- * they are stored. */
-static bool put_flows(const struct walk *walk, struct moment *moment)
+bool steady_flows(const struct walk *walk, bool (*put)(void *owner, const struct flow *flow),
+                  void *owner)
 {
     /* the first and next in a lane's list, by number + 1; lists are built from the newest on */
     uint32_t *links = calloc(walk->lane_count + walk->flow_count, sizeof *links);
@@ -151,8 +157,25 @@ static bool put_flows(const struct walk *walk, struct moment *moment)
     bool fits = true;
     for (size_t lane = 0; lane < walk->lane_count && fits; lane++)
         for (uint32_t i = links[lane]; i && fits; i = next[i - 1])
-            fits = put_flow(walk, moment, &walk->flows[i - 1]);
+            fits = put(owner, &walk->flows[i - 1]);
     free(links);
+    return fits;
+}
+
+bool steady_put_used(const struct walk *walk, struct words *words)
+{
+    bool fits = true;
+    for (size_t i = 0; i < walk->used_count && fits; i++)
+        if (matters(walk, walk->used[i].free_ps))
+            fits = words_put(words, (int64_t)i) &&
+                   steady_put_time(walk, words, walk->used[i].free_ps, &walk->used_causes[i]);
+    for (uint32_t rank = 0; rank < walk->privates.ranks && fits; rank++)
+        for (size_t i = 0; i < walk->privates.lists[rank].count && fits; i++) {
+            const struct private_use *own = &walk->privates.lists[rank].uses[i];
+            if (matters(walk, own->free_ps))
+                fits = words_put(words, (int64_t)(rank * 64u + i)) &&
+                       steady_put_time(walk, words, own->free_ps, &own->cause);
+        }
     return fits;
 }
 
@@ -187,21 +210,10 @@ static bool write_moment(const struct walk *walk, struct moment *moment)
                 words_put(counts, (int64_t)walk->ledger->events);
     for (size_t i = 0; i < walk->lane_count && fits; i++)
         fits = put_lane(walk, moment, &walk->lanes[i]);
-    fits = fits && put_flows(walk, moment);
-    for (size_t i = 0; i < walk->used_count && fits; i++) {
-        const struct used *used = &walk->used[i];
-        if (matters(walk, used->free_ps))
-            fits = words_put(state, (int64_t)i) &&
-                   put_time(walk, state, used->free_ps, &walk->used_causes[i]);
-        fits = fits && words_put(counts, used->busy_ps);
-    }
-    for (uint32_t rank = 0; rank < walk->privates.ranks && fits; rank++)
-        for (size_t i = 0; i < walk->privates.lists[rank].count && fits; i++) {
-            const struct private_use *own = &walk->privates.lists[rank].uses[i];
-            if (matters(walk, own->free_ps))
-                fits = words_put(state, (int64_t)(rank * 64u + i)) &&
-                       put_time(walk, state, own->free_ps, &own->cause);
-        }
+    struct writing writing = {walk, moment};
+    fits = fits && steady_flows(walk, put_flow, &writing) && steady_put_used(walk, state);
+    for (size_t i = 0; i < walk->used_count && fits; i++)
+        fits = words_put(counts, walk->used[i].busy_ps);
     for (uint32_t i = 0; i < walk->mailroom.boxes && fits; i++)
         fits = put_inbox(moment, &walk->mailroom.inbox[i]);
     return fits;
@@ -335,7 +347,7 @@ static enum status skip(struct walk *walk, uint64_t times)
     const int64_t by_ps = (now->now_ps - then->now_ps) * (int64_t)times;
     const int64_t n = (int64_t)times;
     const int64_t *before = lane_counts(then), *after = lane_counts(now);
-    if (!queue_shift(&walk->queue, by_ps) ||
+    if (!queue_shift(&walk->queue, by_ps, 0) ||
         !trace_skip(&walk->trace, now->records - then->records, times))
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
     for (uint32_t i = 0; i < walk->flow_count; i++) {
@@ -383,10 +395,21 @@ enum status steady_look(struct walk *walk)
 {
     struct steady *steady = &walk->steady;
     struct moment *then = &steady->then, *now = &steady->now;
+    if (walk->turns.due) {
+        bool leapt;
+        enum status status = turns_look(walk, &leapt);
+        if (status || leapt)
+            restart(steady);
+        if (status || leapt)
+            return status;
+    }
+    if (!steady->due)
+        return STATUS_OK;
     steady->due = false;
     if (++steady->ticks % steady->stride != 0)
         return STATUS_OK;
-    if (then->state.count > SMALL_STATE && then->state.count > steady->events * WORDS_PER_EVENT) {
+    if (then->state.count > STEADY_SMALL_STATE &&
+        then->state.count > steady->events * STEADY_WORDS_PER_EVENT) {
         steady->stride *= 2;
         return STATUS_OK;
     }

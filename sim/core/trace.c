@@ -82,30 +82,104 @@ bool trace_skip(struct trace *trace, uint32_t period, uint64_t times)
     return true;
 }
 
-/* One place among repeats on the way back, and what had been accounted for there. */
-struct mark {
-    struct trace_cause at;
-    uint64_t left;
+/* ---- the way back ----------------------------------------------------------------------------
+
+ * Repeats may lie inside others (periods of slices in a period of turns), never across their ends.
+ * Going back comes to the latest repeat first: it stands for `times` copies of its records, in
+ which
+ * those inside it begin anew each time. */
+
+#define MOST_DEEP 4
+
+/* A repeat that the chain is in. */
+struct inside {
+    const struct trace_repeat *repeat;
+    size_t ahead;  /* repeats of a lower number than this have not been come to in this copy */
+    uint64_t left; /* copies before this one */
+    uint64_t seen; /* copies that were entered since the last mark was set anew */
+    /* A place, and what had been accounted for there. */
+    struct trace_cause mark;
+    uint64_t mark_left;
     int64_t *critical;
 };
 
-/* The chain is at `at`, `*left` repeats from the first. Where it was at this record before, it
- * comes back there again and again, and each time adds the same. */
-static void come_round(struct mark *mark, struct trace_cause at, uint64_t *left, uint64_t seen,
-                       struct ledger *ledger)
+struct way_back {
+    const struct trace *trace;
+    struct ledger *ledger;
+    size_t ahead, depth; /* ahead: as above, where no repeat is around */
+    struct inside in[MOST_DEEP];
+};
+
+static uint32_t begin_of(const struct trace_repeat *repeat)
+{
+    return repeat->from - repeat->period;
+}
+
+/* The chain has come to another copy. Where it was at this place before, it comes there again and
+ * again, and each time adds the same. */
+static void come_round(struct inside *in, const struct trace_cause *at, struct ledger *ledger)
 {
     const size_t count = ledger->resource_count + CATEGORY_COUNT;
-    if (memcmp(&mark->at, &at, sizeof at) == 0 && mark->left > *left) {
-        const uint64_t cycle = mark->left - *left, turns = *left / cycle;
+    if (memcmp(&in->mark, at, sizeof *at) == 0 && in->mark_left > in->left) {
+        const uint64_t cycle = in->mark_left - in->left, turns = in->left / cycle;
         for (size_t i = 0; i < count; i++)
-            ledger->critical[i] += (ledger->critical[i] - mark->critical[i]) * (int64_t)turns;
-        *left -= turns * cycle;
+            ledger->critical[i] += (ledger->critical[i] - in->critical[i]) * (int64_t)turns;
+        in->left -= turns * cycle;
     }
-    if ((seen & (seen - 1)) == 0) { /* Brent: a new mark at powers of two */
-        mark->at = at;
-        mark->left = *left;
-        for (size_t i = 0; i < count; i++)
-            mark->critical[i] = ledger->critical[i];
+    in->seen++;
+    if ((in->seen & (in->seen - 1)) == 0) { /* Brent: a new mark at powers of two */
+        in->mark = *at;
+        in->mark_left = in->left;
+        memcpy(in->critical, ledger->critical, count * sizeof *in->critical);
+    }
+}
+
+/* The latest repeat that the place lies before the end of, of those ahead in what is around it;
+ * NULL: none. */
+static const struct trace_repeat *next_repeat(const struct way_back *way, uint32_t record)
+{
+    const struct inside *around = way->depth > 0 ? &way->in[way->depth - 1] : NULL;
+    const size_t ahead = around ? around->ahead : way->ahead;
+    const struct trace_repeat *last = ahead > 0 ? &way->trace->repeats[ahead - 1] : NULL;
+    return last && record < last->from && (!around || last->from > begin_of(around->repeat)) ? last
+                                                                                             : NULL;
+}
+
+/* Bring `at` to the record that stands for the place. False: out of memory. */
+static bool locate(struct way_back *way, struct trace_cause *at)
+{
+    for (;;) {
+        struct inside *in = way->depth > 0 ? &way->in[way->depth - 1] : NULL;
+        if (in && at->record < begin_of(in->repeat) && in->left > 0) {
+            at->record += in->repeat->period;
+            in->left--;
+            in->ahead = (size_t)(in->repeat - way->trace->repeats);
+            if (at->record >= begin_of(in->repeat))
+                come_round(in, at, way->ledger);
+            continue;
+        }
+        if (in && at->record < begin_of(in->repeat)) { /* out of it, past all that is inside */
+            size_t ahead = (size_t)(in->repeat - way->trace->repeats);
+            while (ahead > 0 && way->trace->repeats[ahead - 1].from > begin_of(in->repeat))
+                ahead--;
+            way->depth--;
+            *(way->depth > 0 ? &way->in[way->depth - 1].ahead : &way->ahead) = ahead;
+            continue;
+        }
+        const struct trace_repeat *next = next_repeat(way, at->record);
+        if (!next || way->depth == MOST_DEEP)
+            return true;
+        in = &way->in[way->depth++];
+        if (!in->critical)
+            in->critical =
+                malloc((way->ledger->resource_count + CATEGORY_COUNT) * sizeof *in->critical);
+        if (!in->critical)
+            return false;
+        in->repeat = next;
+        in->ahead = (size_t)(next - way->trace->repeats);
+        in->left = next->times;
+        in->seen = 0;
+        in->mark = (struct trace_cause){.record = TRACE_NONE};
     }
 }
 
@@ -114,33 +188,18 @@ bool trace_walk_back(const struct trace *trace, struct trace_cause last, struct 
     ledger->traced = trace->on;
     if (!trace->on)
         return true;
-    struct mark mark = {.at.record = TRACE_NONE};
-    mark.critical = malloc((ledger->resource_count + CATEGORY_COUNT) * sizeof *mark.critical);
-    if (!mark.critical)
-        return false;
+    struct way_back way = {.trace = trace, .ledger = ledger, .ahead = trace->repeat_count};
     struct trace_cause at = last;
-    size_t repeats = trace->repeat_count; /* those that begin before the place reached */
-    const struct trace_repeat *in = NULL; /* where the place is a copy of a record */
-    uint64_t left = 0, seen = 0;
-    while (at.record != TRACE_NONE) {
-        while (repeats > 0 && at.record < trace->repeats[repeats - 1].from) {
-            in = &trace->repeats[--repeats];
-            left = in->times;
-            mark.at.record = TRACE_NONE;
-            seen = 0;
-        }
-        if (in && left > 0 && at.record < in->from - in->period) {
-            while (left > 0 && at.record < in->from - in->period) {
-                at.record += in->period;
-                left--;
-            }
-            if (at.record >= in->from - in->period)
-                come_round(&mark, at, &left, ++seen, ledger);
-        }
+    bool fits = true;
+    while (at.record != TRACE_NONE && fits) {
+        fits = locate(&way, &at);
+        if (!fits)
+            break;
         const struct trace_record *record = &trace->records[at.record];
         account(record, &at, ledger);
         at = record->cause;
     }
-    free(mark.critical);
-    return true;
+    for (size_t i = 0; i < MOST_DEEP; i++)
+        free(way.in[i].critical);
+    return fits;
 }

@@ -40,7 +40,8 @@ struct trace_record {
 };
 
 /* Records `from` - `period` .. `from` - 1 stand for as many more that follow them, `times` over:
- * what was caused by the newest of them, or is counted from there back, means the last repeat. */
+ * what was caused by the newest of them, or is counted from there back, means the last repeat. A
+ * repeat may lie inside a later one, but not across where that begins. */
 struct trace_repeat {
     uint32_t from, period;
     uint64_t times;

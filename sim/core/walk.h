@@ -17,6 +17,7 @@
 #include "sim/core/queue.h"
 #include "sim/core/steady.h"
 #include "sim/core/trace.h"
+#include "sim/core/turns.h"
 
 #define TURN_SWITCH UINT32_MAX /* those of the switch, after all nodes had their turn */
 #define NOT_YET     INT64_MAX  /* nobody knows yet when */
@@ -144,6 +145,7 @@ struct walk {
     int64_t ahead_ps;  /* at most so far in the past may a stage begin */
     struct budget budget;
     struct steady steady;
+    struct turns turns;
     struct trace trace;
     struct trace_cause now_cause;
     struct trace_cause last_cause;

@@ -94,6 +94,9 @@ seconds auto-ring-staged-65536 0.02 short run $TABLE -a pipelined -m staged --se
 seconds auto-sharp-65536 0.02 short run $TABLE -a pipelined -m sharp --set nodes=65536 -S 1GiB
 seconds auto-doubling-65536 0.02 short $ring -A recursive_doubling --set nodes=65536 -S 1MiB
 seconds auto-hierarchical-1048576 1 short run tests/bench/rails.yaml -a pipelined -A hierarchical --set nodes=131072 -S 4MiB
+seconds auto-hierarchical-1048576-1GiB 1 short run tests/bench/rails.yaml -a pipelined -A hierarchical --set nodes=131072 -S 1GiB
+seconds auto-hierarchical-1048576-1TB 1 short run tests/bench/rails.yaml -a pipelined -A hierarchical --set nodes=131072 -S 1TB
+seconds auto-ring-65536-1TB 0.02 short $ring --set nodes=65536 -S 1TB
 seconds auto-tree-4096 8 long $ring -A double_tree --set nodes=4096 -S 1GiB
 # Whole runs: 16 GiB against 16 MiB.
 against size-ring-64 1.5 "$ring --set nodes=64 -S 16MiB" "$ring --set nodes=64 -S 16GiB" "list mechanisms"

@@ -126,7 +126,7 @@ static void a_shift_keeps_the_order(void **state)
     for (size_t i = 0; i < 60; i++)
         pop_is(&queue, events[i]);
     const int64_t by_ps = ((int64_t)1 << 50) + 12345;
-    assert_true(queue_shift(&queue, by_ps));
+    assert_true(queue_shift(&queue, by_ps, 0));
     for (size_t i = 60; i < 200; i++)
         events[i].time_ps += by_ps;
     struct event between = {.time_ps = events[130].time_ps, .key = UINT64_MAX, .what = 1};
