@@ -49,13 +49,16 @@ function plan(p)
     if chains < g then return 2 * chains + c % 2 end
     return chains + (c + meets(v) + 1) % g
   end
-  -- All chains of all nodes whose lowest set bit is k; the root is above all.
+  -- All chains of all nodes whose lowest set bit is k, left children first, so that the sends of one
+  -- lane follow each other (they are one list of edges then); the root is above all.
   local function each(k, send)
     p:step(function()
       for c = 0, chains - 1 do
         if k == levels then send(c, 0) end
-        if k < levels then
-          for v = 1 << k, nodes - 1, 2 << k do send(c, v) end
+        for side = 0, k < levels and 1 or -1 do
+          for v = 1 << k, nodes - 1, 2 << k do
+            if (v < parent(v)) == (side == 0) then send(c, v) end
+          end
         end
       end
     end)

@@ -140,6 +140,19 @@ enum status pair_has_room(const struct mechanism *mechanism, const struct machin
 /* "file:line: message" of an error, on one line. */
 void cli_reason(const struct error *error, char *buffer, size_t size);
 
+/* ---- notes on scripts; see script_notes.c -----------------------------------------------------
+ */
+
+/* Say on stderr when a script that is not of lua/ is wrong, or too large to be proven on the way.
+ */
+void cli_prove(const struct plan *plan);
+
+/* A line for each cost that the script adds to transfers. */
+void cli_costs(struct text *text, const struct plan *plan);
+
+/* Whether an earlier column runs the same script. */
+bool cli_same_script(const struct experiment *experiment, size_t column);
+
 /* ---- replicas: an interval around each prediction; see replicas.c -------------------------------
  */
 

@@ -30,7 +30,8 @@ enum { OPTION_PAIRS = 256 }; /* no letter */
 
 static const struct argp_option option_table[] = {
     {"algorithms", 'G', "LIST", 0, "names or files, with commas between", 0},
-    {"protocols", 'P', "LIST", 0, "of NCCL, with commas between: ll,ll128,simple,auto,none", 0},
+    {"protocol", 'P', "LIST", 0, "of NCCL, with commas between: ll,ll128,simple,auto,none", 0},
+    {"protocols", 0, NULL, OPTION_ALIAS, NULL, 0},
     {"mechanisms", 'M', "LIST", 0, "instead of the scenario's, with commas between", 0},
     {"pairs", OPTION_PAIRS, "LIST", 0, "these pairs ALGORITHM/MECHANISM and no others", 0},
     {0},
@@ -143,7 +144,7 @@ static enum status read_mechanisms(char *list, struct asked *ret, struct error *
 static enum status read_protocols(char *list, struct asked *ret, struct error *error)
 {
     const char *names[MAX_ALGORITHMS];
-    enum status status = split(list, "protocols", names, &ret->protocol_count, error);
+    enum status status = split(list, "protocol", names, &ret->protocol_count, error);
     for (size_t i = 0; i < ret->protocol_count && !status; i++)
         status = param_parse(PARAM_ENGINE_PROTOCOL, names[i], strlen(names[i]), &ret->protocols[i],
                              error);
@@ -221,7 +222,7 @@ static enum status add_pair(struct comparing *comparing, const struct scenario *
     struct scenario variant = *scenario;
     if (protocol) {
         param_set(&variant.machine.engine, PARAM_ENGINE_PROTOCOL, *protocol,
-                  (struct origin){.kind = ORIGIN_SET, .file = "--protocols"});
+                  (struct origin){.kind = ORIGIN_SET, .file = "--protocol"});
         param_format(PARAM_ENGINE_PROTOCOL, *protocol, name, sizeof name);
     }
     struct pair *pair = calloc(1, sizeof *pair);
@@ -235,6 +236,12 @@ static enum status add_pair(struct comparing *comparing, const struct scenario *
             pair_close(pair);
     }
     if (!status) {
+        bool seen = false;
+        for (size_t i = 0; i < comparing->count; i++)
+            seen |= strcmp(comparing->pairs[i]->experiment.plans[0].source,
+                           pair->experiment.plans[0].source) == 0;
+        if (!seen)
+            cli_prove(&pair->experiment.plans[0]);
         if (protocol)
             snprintf(pair->algorithm, sizeof pair->algorithm, "%s %s", algorithm, name);
         comparing->pairs[comparing->count++] = pair;
@@ -316,6 +323,8 @@ static enum status write_out(const struct options *options, const struct scenari
             text_printf(text, "# %s\n", scenario->title);
         text_printf(text, "# %s accounting, %u ranks\n", accounting_name(scenario->accounting),
                     machine_ranks(&scenario->machine));
+        for (size_t i = 0; i < comparing->count; i++)
+            cli_costs(text, &comparing->pairs[i]->experiment.plans[0]);
         compare_write(text, &comparing->all, comparing->algorithms);
         if (left_out)
             text_printf(text, "\nLeft out:\n%s", left_out);

@@ -16,7 +16,7 @@ static const char doc[] =
     "  gdsim crossover scenarios/worked-table.yaml -b ring/gdr,sharp -x rate\n"
     "  gdsim crossover scenarios/worked-table.yaml -b ring/gdr,binomial -x nodes\n"
     "  gdsim crossover scenarios/worked-table.yaml -b ring/gdr,recursive_doubling \\\n"
-    "    -x software.step_handoff --from '0 us' --to '20 us' --sizes '1 MB'\n";
+    "    --over software.step_handoff --from '0 us' --to '20 us' --sizes '1 MB'\n";
 
 static const struct argp_option option_table[] = {
     {"between", 'b', "A,B", 0, "the two ways", 0},

@@ -73,7 +73,11 @@ static const struct grid_column columns[] = {
                .title = "ratio",
                .kind = GRID_REAL,
                .decimals = 2},
-    [BUSBW] = {.name = "busbw_GBps", .title = "busbw GB/s", .kind = GRID_REAL, .decimals = 2},
+    [BUSBW] = {.name = "busbw_GBps",
+               .title = "busbw GB/s",
+               .kind = GRID_REAL,
+               .decimals = 2,
+               .small = true},
     [LIMIT] = {.name = "limit", .title = "prediction limited by", .kind = GRID_TEXT},
 };
 

@@ -165,6 +165,12 @@ static enum status run(const struct options *options, const struct scenario *sce
         return status;
     if (table)
         write_refused(&experiment, text);
+    for (size_t c = 0; c < experiment.count; c++)
+        if (!cli_same_script(&experiment, c)) {
+            cli_prove(&experiment.plans[c]);
+            if (table)
+                cli_costs(text, &experiment.plans[c]);
+        }
     status = table && scenario->report == REPORT_COMPARISON
                  ? write_comparison(options, &experiment, text, error)
                  : write_tidy(options, &experiment, text, error);

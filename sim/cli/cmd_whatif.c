@@ -91,7 +91,7 @@ static const struct grid_column columns[] = {
     {.name = "change", .kind = GRID_TEXT},
     {.name = "kind", .kind = GRID_TEXT},
     {.name = "time_us", .title = "time us", .kind = GRID_REAL, .decimals = 2},
-    {.name = "busbw_GBps", .title = "busbw GB/s", .kind = GRID_REAL, .decimals = 2},
+    {.name = "busbw_GBps", .title = "busbw GB/s", .kind = GRID_REAL, .decimals = 2, .small = true},
     {.name = "gain", .title = "times faster", .kind = GRID_REAL, .decimals = 2},
     {.name = "taken", .title = "path", .kind = GRID_TEXT},
     {.name = "limit", .title = "limited by", .kind = GRID_TEXT},

@@ -296,7 +296,10 @@ static void write_head(struct text *text, const struct runner *runner)
     const struct scenario *scenario = &runner->scenario;
     const struct axis *axis = runner->axis;
     char size[UNITS_TEXT_MAX];
-    if (scenario->title)
+    /* A title may count nodes, but here there is no one number of them. */
+    if (axis->over == OVER_NODES)
+        text_printf(text, "# %s\n", scenario->path);
+    else if (scenario->title)
         text_printf(text, "# %s\n", scenario->title);
     text_printf(text, "# %s against %s over %s, %s accounting", runner->way[0].name,
                 runner->way[1].name, axis->title, accounting_name(scenario->accounting));

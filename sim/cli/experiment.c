@@ -103,10 +103,12 @@ static const char *host_algorithm(const struct scenario *scenario, const char *r
     return other ? own : scenario->machine.node.port_count > 1 ? "rings" : "ring";
 }
 
-/* The plan of one script. */
-static enum status script_of(const struct scenario *scenario, const struct machine *machine,
-                             const char *name, struct plan *ret_plan, struct error *error)
+/* The plan of one script, for `nodes` of the machine's. */
+static enum status script_for(const struct scenario *scenario, const struct machine *machine,
+                              const char *name, uint32_t nodes, struct plan *ret_plan,
+                              struct error *error)
 {
+    const uint32_t ports = (uint32_t)machine->node.port_count;
     char *path;
     struct plan plan;
     const char *root = cli_root();
@@ -114,9 +116,9 @@ static enum status script_of(const struct scenario *scenario, const struct machi
                               : error_set(error, STATUS_FAILED, "cannot find the algorithms");
     if (status)
         return status;
-    status =
-        cli_plan(path, machine_ranks(machine), (uint32_t)machine->node.port_count,
-                 machine_rails(machine), machine_nics(machine), scenario->root_rank, &plan, error);
+    uint32_t root_rank = scenario->root_rank < nodes * ports ? scenario->root_rank : 0;
+    status = cli_plan(path, nodes * ports, ports, machine_rails(machine), machine_nics(machine),
+                      root_rank, &plan, error);
     if (!status && plan.collective != scenario->collective) {
         status = error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,
                            collective_name(plan.collective), collective_name(scenario->collective));
@@ -128,28 +130,41 @@ static enum status script_of(const struct scenario *scenario, const struct machi
     return status;
 }
 
+static enum status script_of(const struct scenario *scenario, const struct machine *machine,
+                             const char *name, struct plan *ret_plan, struct error *error)
+{
+    return script_for(scenario, machine, name, machine->node_count, ret_plan, error);
+}
+
+/* Whether a script leaves reduction to the hosts, by its plan for two nodes: it need not be planned
+ * for all where it will not run. */
+static bool leaves_it_to_hosts(const struct scenario *scenario, const struct machine *machine,
+                               const char *name)
+{
+    struct plan plan;
+    struct error error;
+    uint32_t nodes = machine->node_count < 2 ? machine->node_count : 2;
+    if (script_for(scenario, machine, name, nodes, &plan, &error))
+        return false;
+    bool hosts = !plan_uses_switch(&plan);
+    plan_free(&plan);
+    return hosts;
+}
+
 enum status experiment_plan(const struct scenario *scenario, const struct machine *machine,
                             const char *algorithm, const struct mechanism *mechanism,
                             struct plan *ret_plan, const char **ret_name, struct error *error)
 {
-    struct plan plan;
     *ret_name = "";
     if (scenario->transfer_count > 0)
         return transfers_plan(scenario, ret_plan, error);
     const char *name = algorithm ? algorithm : scenario->algorithm ? scenario->algorithm : "ring";
-    enum status status = script_of(scenario, machine, name, &plan, error);
-    *ret_name = name;
-    if (status)
-        return status;
     /* A mechanism that reduces in the network has its own script, unless the one asked for does. */
-    if (mechanism->algorithm && !plan_uses_switch(&plan) &&
-        strcmp(name, mechanism->algorithm) != 0) {
-        plan_free(&plan);
-        *ret_name = mechanism->algorithm;
-        return script_of(scenario, machine, mechanism->algorithm, ret_plan, error);
-    }
-    *ret_plan = plan;
-    return STATUS_OK;
+    if (mechanism->algorithm && strcmp(name, mechanism->algorithm) != 0 &&
+        leaves_it_to_hosts(scenario, machine, name))
+        name = mechanism->algorithm;
+    *ret_name = name;
+    return script_of(scenario, machine, name, ret_plan, error);
 }
 
 static enum status load_column(struct experiment *experiment, const char *algorithm,

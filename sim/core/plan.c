@@ -306,13 +306,16 @@ void plan_first(const struct plan *plan, struct plan_cursor *cursor)
 static int nonsense(struct error *error, const struct plan_op *op, const struct plan_cursor *cursor,
                     uint32_t rank, const char *what, int64_t value, int64_t limit)
 {
+    /* where the script forgot to cut the message */
+    bool uncut = limit == 1 && value > 0 && strcmp(what, "to") != 0 && strcmp(what, "from") != 0;
     if (value == RULE_UNDEFINED)
         error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is undefined (division by zero?)",
                   (unsigned long long)cursor->step + 1, rank, what);
     else
-        error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is %lld, must be 0 .. %lld",
+        error_set(error, STATUS_INPUT, "step %llu, rank %u: %s is %lld, must be 0 .. %lld%s",
                   (unsigned long long)cursor->step + 1, rank, what, (long long)value,
-                  (long long)limit - 1);
+                  (long long)limit - 1,
+                  uncut ? " (p:split(c) cuts the message into c chunks)" : "");
     if (error)
         error->line = op->line;
     return -1;

@@ -348,8 +348,9 @@ static enum status verifier_init(struct verifier *v, const struct plan *plan,
     if (deals && plan->chunks % plan->ranks != 0)
         return error_set(error, STATUS_INPUT,
                          "%s gives every rank the same number of chunks, but %u chunks do not "
-                         "divide by %u ranks",
-                         collective_name(plan->collective), plan->chunks, plan->ranks);
+                         "divide by %u ranks%s",
+                         collective_name(plan->collective), plan->chunks, plan->ranks,
+                         plan->chunks == 1 ? " (p:split(n) cuts the message)" : "");
     const size_t lanes = (size_t)plan->ranks * plan->lanes;
     v->cells = malloc(cells * sizeof *v->cells);
     v->sent_to = malloc((lanes + 1) * sizeof *v->sent_to);

@@ -308,6 +308,35 @@ static void read_sizes(const struct object_reader *reader, struct yaml_node *nod
         }
 }
 
+/* A title that counts nodes or ranks must do so also after --set: {nodes} and {ranks} are written
+ * as numbers. */
+static void fill_title(const struct object_reader *reader, struct yaml_node *root,
+                       struct scenario *scenario)
+{
+    const struct machine *machine = &scenario->machine;
+    const struct {
+        const char *word;
+        uint32_t number;
+    } words[] = {{"{nodes}", machine->node_count}, {"{ranks}", machine_ranks(machine)}};
+    struct yaml_node *node = yaml_map_get(root, "title");
+    for (char *at = scenario->title; at && (at = strchr(at, '{'));) {
+        char *fresh = NULL;
+        size_t offset = (size_t)(at - scenario->title);
+        for (size_t i = 0; i < sizeof words / sizeof words[0] && !fresh; i++)
+            if (strncmp(at, words[i].word, strlen(words[i].word)) == 0)
+                fresh = file_path("%.*s%u%s", (int)offset, scenario->title, words[i].number,
+                                  at + strlen(words[i].word));
+        if (!fresh) {
+            diag_add(reader->diag, node->mark, "write {nodes} or {ranks}, or no brace",
+                     "title: what stands after { is no number that a title can show");
+            return;
+        }
+        free(scenario->title);
+        scenario->title = fresh;
+        at = scenario->title + offset;
+    }
+}
+
 static void read_values(const struct object_reader *reader, struct yaml_node *root,
                         struct scenario *scenario)
 {
@@ -344,6 +373,7 @@ static void read_values(const struct object_reader *reader, struct yaml_node *ro
         diag_add(reader->diag, root->mark, "write for example sizes: [1 MB, 64 MB]",
                  "the scenario names no sizes");
     scenario_read_machine(reader, root, scenario);
+    fill_title(reader, root, scenario);
     if (scenario->transfer_count > 0) {
         scenario->collective = COLLECTIVE_TRANSFERS;
         node = yaml_map_get(root, "algorithm");

@@ -85,10 +85,14 @@ static void write_last_size(struct text *text, const struct results *results,
         const struct ledger *ledger = results_at(results, last, c);
         const char *mechanism = results->columns[c].mechanism->name;
         size_t limit = ledger_limit(ledger);
-        text_printf(text, "  %s/%-*s  busbw %7.2f GB/s, limited by %s", algorithms[c],
+        struct text busbw = {0};
+        text_printf_small(&busbw, results_busbw_Bps(results, last, c) / 1e9, 2);
+        text_printf(text, "  %s/%-*s  busbw %7s GB/s, limited by %s", algorithms[c],
                     (int)(widest - strlen(algorithms[c]) - 1), mechanism,
-                    results_busbw_Bps(results, last, c) / 1e9,
+                    busbw.failed ? "" : busbw.data,
                     ledger_category_name(ledger, results->machine, limit));
+        text->failed |= busbw.failed;
+        text_free(&busbw);
         if (ledger->traced && ledger->total_ps > 0)
             text_printf(text, " (%.0f %% of the critical path)",
                         100.0 * (double)ledger->critical[limit] / (double)ledger->total_ps);

@@ -67,6 +67,13 @@ static const char *comma(size_t i)
     return i ? ", " : " ";
 }
 
+static void write_GBps(struct text *text, const struct results *results, size_t column, double GBps)
+{
+    text_printf(text, "%s%s ", comma(column), results->columns[column].mechanism->label);
+    text_printf_small(text, GBps, 1);
+    text_printf(text, " GB/s");
+}
+
 void comparison_write_serial(struct text *text, const struct results *results)
 {
     size_t last = results->size_count - 1;
@@ -82,7 +89,7 @@ void comparison_write_serial(struct text *text, const struct results *results)
         double seconds = (double)results_at(results, last, c)->total_ps * 1e-12;
         double busbw = collective_busbw_factor(plan->collective, plan->ranks) * (size_MB / 1024) /
                        (seconds > 0 ? seconds : 1);
-        text_printf(text, "%s%s %.1f GB/s", comma(c), results->columns[c].mechanism->label, busbw);
+        write_GBps(text, results, c, busbw);
     }
     text_printf(text, "\nPCIe bytes moved per byte all-reduced:");
     for (size_t c = 0; c < results->column_count; c++)
@@ -102,8 +109,7 @@ static void write_busbw(struct text *text, const struct results *results)
     results_print_MB(text, results->sizes_B[last]);
     text_printf(text, " MB:");
     for (size_t c = 0; c < results->column_count; c++)
-        text_printf(text, "%s%s %.1f GB/s", comma(c), results->columns[c].mechanism->label,
-                    results_busbw_Bps(results, last, c) / 1e9);
+        write_GBps(text, results, c, results_busbw_Bps(results, last, c) / 1e9);
     text_printf(text, "\n");
 }
 
@@ -143,7 +149,10 @@ void comparison_write_beside(struct text *text, const struct results *serial,
     }
     text_printf(text, "\nBeside it, from the same runs, with every byte counted:\n");
     write_busbw(text, serial);
-    text_printf(text, "(above, 1024 MB count as 1 GB)\nall PCIe bytes per byte all-reduced:");
+    text_printf(text, "(above, ");
+    results_print_MB(text, serial->sizes_B[last]);
+    text_printf(text, " MB count as %.6g GB)\nall PCIe bytes per byte all-reduced:",
+                serial->sizes_B[last] / 1e6 / 1024);
     for (size_t c = 0; c < serial->column_count; c++)
         text_printf(text, "%s%s %.1f", comma(c), serial->columns[c].mechanism->title,
                     results_crossing_ratio(serial, last, c));

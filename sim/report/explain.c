@@ -167,8 +167,10 @@ static int64_t write_span(struct text *text, const struct explain_cell *cell,
                     (unsigned long long)span->last + 1);
     else
         text_printf(text, "  step %llu", (unsigned long long)span->first + 1);
-    text_printf(text, " of %llu (%s.lua line %u): %s sends %u of %u chunks to %s%s\n",
-                (unsigned long long)plan->steps, plan->name, transfer->op->line,
+    text_printf(text, " of %llu", (unsigned long long)plan->steps);
+    if (transfer->op->line > 0) /* transfers of a scenario have no script */
+        text_printf(text, " (%s.lua line %u)", plan->name, transfer->op->line);
+    text_printf(text, ": %s sends %u of %u chunks to %s%s\n",
                 who(transfer->from, from, sizeof from), transfer->count, plan->chunks,
                 who(transfer->to, to, sizeof to),
                 transfer->op->reduce || transfer->to == TRANSFER_SWITCH ? ", which adds them" : "");
@@ -244,8 +246,12 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
                     us(stage->pcie_latency_ps + stage->wire_latency_ps),
                     us(stage->service_ps - stage->ahead_ps), us(timed_stage_ps(stage)), us(period));
     }
-    text_printf(text, "    alone: %.6f + %.0f x %.6f = %.6f us\n", us(sum), slices - 1, us(most),
-                us(sum + (int64_t)(slices - 1) * most));
+    int64_t cost_ps = engine_ps(span->transfer.op->cost_s);
+    text_printf(text, "    alone: ");
+    if (cost_ps > 0)
+        text_printf(text, "the script's cost %.6f + ", us(cost_ps));
+    text_printf(text, "%.6f + %.0f x %.6f = %.6f us\n", us(sum), slices - 1, us(most),
+                us(cost_ps + sum + (int64_t)(slices - 1) * most));
     return STATUS_OK;
 }
 
@@ -373,9 +379,15 @@ static void write_limit(struct text *text, const struct explain_cell *cell,
 enum status explain_write(struct text *text, const struct explain_cell *cell, struct error *error)
 {
     const struct plan *plan = plan_for(cell->column->plan, cell->size_B);
+    char size[UNITS_TEXT_MAX];
     text_printf(text, "%s by %s over %s, %u ranks, S = %.15g B\n",
                 collective_name(plan->collective), plan->name, cell->column->mechanism->title,
                 plan->ranks, cell->size_B);
+    if (plan->larger)
+        text_printf(text, "by the script's plan for up to %s\n",
+                    quantity(plan->up_to_B, DIM_BYTES, size));
+    else if (plan != cell->column->plan)
+        text_printf(text, "by the script's plan for the largest messages\n");
     text_printf(text, "\nSerial: every crossing, wire pass and handoff one after the other\n");
     enum status status = write_steps(text, cell, error);
     if (status)

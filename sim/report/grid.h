@@ -49,6 +49,7 @@ struct grid_column {
     enum grid_kind kind;
     enum grid_align align;
     int decimals; /* GRID_REAL in the table only */
+    bool small;   /* show digits of what `decimals` would round to zero */
     bool human_only;
     bool machine_only;
 };

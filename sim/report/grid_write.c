@@ -52,7 +52,7 @@ static void print_escaped(struct text *text, const char *string)
     }
 }
 
-static void print_human_real(struct text *text, double value, int decimals)
+static void print_human_real(struct text *text, double value, int decimals, bool small)
 {
     if (isnan(value))
         text_append(text, "nan", 3);
@@ -60,6 +60,8 @@ static void print_human_real(struct text *text, double value, int decimals)
         text_printf(text, value > 0 ? "unlimited" : "-unlimited");
     else if (decimals < 0 || fabs(value) >= 1e15) /* %f would print up to 300 digits */
         text_printf(text, "%.6g", value);
+    else if (small)
+        text_printf_small(text, value, decimals);
     else if (value <= 0 && value > -0.5 * pow(10, -decimals)) /* no -0.00 */
         text_printf(text, "%.*f", decimals, 0.0);
     else
@@ -86,7 +88,7 @@ static void print_human(struct text *text, const struct grid *grid, size_t row, 
     else if (column->spec.kind == GRID_INT)
         text_printf(text, "%" PRId64, cell->as.integer);
     else if (column->spec.kind == GRID_REAL)
-        print_human_real(text, cell->as.real, column->spec.decimals);
+        print_human_real(text, cell->as.real, column->spec.decimals, column->spec.small);
     else if (column->spec.kind == GRID_BOOL)
         text_printf(text, "%s", cell->as.truth ? "yes" : "no");
     else

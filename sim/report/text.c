@@ -1,6 +1,7 @@
 /* text.c: see text.h. */
 #include "sim/report/text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,14 @@ void text_append_utf8(struct text *text, const char *string)
             text_append(text, string, length);
         string += length;
     }
+}
+
+void text_printf_small(struct text *text, double value, int decimals)
+{
+    double magnitude = fabs(value);
+    if (magnitude > 0 && magnitude < 0.5 * pow(10, -decimals))
+        decimals = 1 - (int)floor(log10(magnitude));
+    text_printf(text, "%.*f", decimals, value);
 }
 
 void text_fill(struct text *text, char c, size_t count)

@@ -27,6 +27,10 @@ void text_printf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Append `string` as valid UTF-8: each byte that is none becomes U+FFFD. */
 void text_append_utf8(struct text *text, const char *string);
 
+/* Append a number with so many decimals; with as many more as it takes to show two digits of a
+ * small one, where it would look like zero. */
+void text_printf_small(struct text *text, double value, int decimals);
+
 /* Append `count` times the character `c`. */
 void text_fill(struct text *text, char c, size_t count);
 

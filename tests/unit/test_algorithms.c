@@ -375,6 +375,21 @@ static void nccl_tree_is_chains_and_trees(void **state)
     }
 }
 
+/* Sends of one lane are one list of edges: operations grow with the levels, not with the nodes. On
+ * 2^k nodes of one GPU with two chains, for each chain: a list up for each of the k levels, and
+ * one down to the left and one to the right, but for the last level, which has the root's child
+ * alone. */
+static void nccl_tree_is_a_short_plan(void **state)
+{
+    (void)state;
+    for (uint32_t k = 2; k <= 11; k += 3) {
+        struct plan plan;
+        core_lua_file("lua/nccl_tree.lua", 1u << k, 1, &plan);
+        assert_int_equal(plan.op_count, 2 * (k + 2 * (k - 1) + 1));
+        plan_free(&plan);
+    }
+}
+
 /* Two nodes of four GPUs, 8 MB. By ring one GPU of each node sends 2(n-1)/n S out of it: 2 * 14 MB.
  * In two levels each GPU sends 2(N-1)/N of S/4: 8 * 2 MB. */
 static void two_levels_spare_the_network(void **state)
@@ -413,6 +428,7 @@ int main(void)
         cmocka_unit_test(trees_save_latency),
         cmocka_unit_test(double_tree_shares_the_load),
         cmocka_unit_test(nccl_tree_is_chains_and_trees),
+        cmocka_unit_test(nccl_tree_is_a_short_plan),
         cmocka_unit_test(two_levels_spare_the_network),
     };
     return cmocka_run_group_tests_name("algorithms", tests, NULL, NULL);
