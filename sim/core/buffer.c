@@ -294,5 +294,6 @@ uint64_t buffer_limit(const struct plan *plan)
     uint64_t levels = 0;
     while ((uint64_t)1 << levels < plan->ranks)
         levels++;
-    return (1 + levels) * plan->chunks;
+    uint64_t radix_four = levels + levels / 2;
+    return (radix_four > 1 + levels ? radix_four : 1 + levels) * plan->chunks;
 }

@@ -32,9 +32,11 @@ struct buffer_need {
 /* The plan must have been verified: its rules give no nonsense. */
 enum status buffer_need(const struct plan *plan, struct buffer_need *ret_need, struct error *error);
 
-/* Chunks that count as bounded: one message for each level of a binary tree over the ranks, and one
- * more: (1 + log2 n, rounded up) messages. Algorithms with neighbours in a ring or tree stay
- * below; where a rank can be sent something by all others at once, the need grows with n. */
+/* Chunks that count as bounded, with log2 n rounded up: one message for each level of a binary tree
+ * over the ranks, and one more: 1 + log2 n messages; or 3/2 log2 n, which is what recursive
+ * multiplying needs that exchanges with 3 others in each of log4 n steps. Algorithms with
+ * neighbours in a ring or tree stay below; where a rank can be sent something by all others at
+ * once, the need grows with n. */
 uint64_t buffer_limit(const struct plan *plan);
 
 #endif

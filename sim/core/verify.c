@@ -397,7 +397,7 @@ static enum status check_buffer(const struct plan *plan, struct verdict *verdict
     snprintf(verdict->sentence, sizeof verdict->sentence,
              "The sums are right, but if rank %u falls behind before step %llu, others can send it "
              "%llu chunks that it cannot use yet: %.3g messages of buffer, and %.3g count as "
-             "bounded (1 + log2 of the ranks).",
+             "bounded (1 + log2 of the ranks, or 1.5 log2).",
              need->rank, (unsigned long long)need->step + 1, (unsigned long long)need->chunks,
              (double)need->chunks / plan->chunks, (double)limit / plan->chunks);
     return STATUS_OK;

@@ -79,6 +79,22 @@ static void doubling_needs_a_message_a_step(void **state)
                          (1u << log) - 1);
 }
 
+/* Recursive multiplying: in each of m steps a rank exchanges with 3 others, which sum up without
+ * it: 3 m messages over 4^m ranks, just what counts as bounded. */
+static void three_partners_a_step_are_bounded(void **state)
+{
+    (void)state;
+    static const char body[] = "local d = 1 while d < n do local g = p:groups(4, d)\n"
+                               "p:step(function() for i = 1, 3 do\n"
+                               "p:send{to = g:next(i), reduce = true} end end) d = 4 * d end";
+    for (uint32_t m = 2; m <= 3; m++) {
+        struct plan plan;
+        plan_init(&plan, 1u << 2 * m);
+        assert_int_equal(need_of_script(body, plan.ranks).chunks, 3 * m);
+        assert_int_equal(buffer_limit(&plan), 3 * m);
+    }
+}
+
 static void all_at_once_grows_with_the_ranks(void **state)
 {
     (void)state;
@@ -132,14 +148,15 @@ static void what_is_still_to_be_read_is_kept(void **state)
                      0);
 }
 
-/* 1 + log2 n messages, rounded up. */
+/* With log2 n rounded up: 1 + log2 n messages, or log2 n and half of it, rounded down. */
 static void the_limit(void **state)
 {
     (void)state;
     static const struct {
         uint32_t ranks;
         uint64_t messages;
-    } cases[] = {{1, 1}, {2, 2}, {3, 3}, {4, 3}, {5, 4}, {8, 4}, {9, 5}, {1024, 11}};
+    } cases[] = {{1, 1}, {2, 2}, {3, 3},  {4, 3},  {5, 4},
+                 {8, 4}, {9, 6}, {16, 6}, {17, 7}, {1024, 15}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct plan plan;
         plan_init(&plan, cases[i].ranks);
@@ -154,6 +171,7 @@ int main(void)
         cmocka_unit_test(a_ring_needs_one_message),
         cmocka_unit_test(what_goes_to_its_place_needs_none),
         cmocka_unit_test(doubling_needs_a_message_a_step),
+        cmocka_unit_test(three_partners_a_step_are_bounded),
         cmocka_unit_test(all_at_once_grows_with_the_ranks),
         cmocka_unit_test(answers_bound_the_need),
         cmocka_unit_test(what_is_still_to_be_read_is_kept),

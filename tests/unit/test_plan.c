@@ -279,7 +279,7 @@ static void nonsense_is_named(void **state)
         {"\np:send{to = p.rank + 1}", "step 1, rank 3: to is 4, must be 0 .. 3"},
         {"\np:send{to = p.rank - 1}", "step 1, rank 0: to is -1, must be 0 .. 3"},
         {"\np:send{to = (p.rank + 1) % 4, chunk = p.rank}",
-         "step 1, rank 1: chunk is 1, must be 0 .. 0"},
+         "step 1, rank 1: chunk is 1, must be 0 .. 0 (p:split(c) cuts the message into c chunks)"},
         {"\np:send{to = (p.rank + 1) % 4, chunk = -1}",
          "step 1, rank 0: chunk is -1, must be 0 .. 0"},
         {"\np:send{to = 3 + p.rank // (p.rank - 2)}",
@@ -287,7 +287,7 @@ static void nonsense_is_named(void **state)
         {"\np:send{to = (p.rank + p.rank // 3) % 4}", "step 1: rank 0 sends to itself"},
         {"p:send{to = (p.rank + 1) % 4} p:loop(3, function(k)\n"
          "p:send{to = (p.rank + 1) % 4, chunk = k // 2} end)",
-         "step 4, rank 0: chunk is 1, must be 0 .. 0"},
+         "step 4, rank 0: chunk is 1, must be 0 .. 0 (p:split(c) cuts the message into c chunks)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[512];
