@@ -236,6 +236,10 @@ static void read_row(struct reader *reader)
                      isnan(value[SIZE]) ? "size" : "measurement");
         return;
     }
+    /* nccl-tests rounds the rates of small messages to 0.00; their time says all. */
+    for (int i = ALGBW; i <= BUSBW && value[TIME] > 0; i++)
+        if (value[i] >= 0 && !(value[i] > 0))
+            value[i] = (double)NAN;
     for (int i = TIME; i <= BUSBW; i++)
         if (i != LOW && i != HIGH && !isnan(value[i]) && !(value[i] > 0 && value[i] < 1e18)) {
             diag_add(reader->diag, mark, "the other rows are used", "its %s is not above 0",

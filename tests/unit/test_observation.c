@@ -266,6 +266,15 @@ static void tables_with_names(void **state)
     assert_string_equal(all.items[1].variant, "gpu0 pcie_tx");
     near_to(all.items[1].counted, 23074728.5);
     assert_true(isnan(all.items[1].time_s));
+    /* A rate that was rounded to nothing says nothing; without a time the row says nothing. */
+    assert_int_equal(read_text("size_bytes,time_us,algbw_GBps,busbw_GBps,inplace\n"
+                               "8,37.30,0.00,0.00,0\n"),
+                     STATUS_OK);
+    is_point(2, "", "out-of-place", 8, 37.3e-6);
+    assert_true(isnan(all.items[2].algbw_Bps));
+    assert_int_equal(read_text("size_bytes,algbw_GBps\n8,0.00\n16,0.01\n"), STATUS_OK);
+    assert_int_equal(all.count, 4);
+    complains("its rate is not above 0");
 }
 
 static void observations_of_gdprobe(void **state)
