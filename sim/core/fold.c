@@ -278,10 +278,24 @@ static bool block_moves(const struct plan *plan, const struct transfer *first,
            (first->chunk ^ chunks_by) == other->chunk && (first->into ^ chunks_by) == other->into;
 }
 
+/* Whether each rank r sends the whole message to r xor c, whoever it is: what one does, all do. A c
+ * that is in range for rank 0 is so for all, since ranks are a power of two. */
+static bool exchanges_whole(const struct plan *plan, const struct plan_op *op,
+                            const struct plan_cursor *cursor)
+{
+    struct error error;
+    struct transfer first;
+    return op->to.xor_rank && !op->conditional && !op->chunk.uses_rank && !op->count.uses_rank &&
+           !(op->has_into && op->into.uses_rank) &&
+           plan_transfer(plan, op, cursor, 0, 0, &first, &error) > 0 && first.count == plan->chunks;
+}
+
 static bool op_exchanges(const struct plan *plan, const struct plan_op *op,
                          const struct plan_cursor *cursor, uint32_t ranks, bool *parts)
 {
     struct error error;
+    if (exchanges_whole(plan, op, cursor))
+        return true;
     for (uint32_t p = 0; p < ranks; p++) {
         struct transfer first, other;
         int found = plan_transfer(plan, op, cursor, p, 0, &first, &error);

@@ -93,6 +93,18 @@ enum status plan_begin_step(struct plan *plan, struct error *error)
                 error);
 }
 
+/* Whether a condition leaves out nobody, such as r < m where m is all ranks. */
+static bool is_for_all(const struct plan *plan, const struct rule *where)
+{
+    static const int64_t no_loops[RULE_LOOPS] = {0};
+    if (where->uses_loops)
+        return false;
+    uint32_t rank = 0;
+    while (rank < plan->ranks && rule_eval(where, rank, no_loops) != 0)
+        rank++;
+    return rank == plan->ranks;
+}
+
 enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct error *error)
 {
     void *array = plan->ops;
@@ -103,6 +115,8 @@ enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct erro
     plan->ops[plan->op_count] = *op;
     if (op->packed.count == 0) /* left out */
         plan->ops[plan->op_count].packed = rule_constant(0);
+    if (op->conditional && is_for_all(plan, &op->where))
+        plan->ops[plan->op_count].conditional = false;
     plan->ops[plan->op_count].first_edge = plan->edge_count;
     plan->ops[plan->op_count].edge_count = 0;
     plan->op_count++;

@@ -336,6 +336,25 @@ static void counts_stay_inside_the_message(void **state)
     }
 }
 
+/* Of 8 ranks, all are below 8, seven below 7; a condition that a counter changes stays. */
+static void a_condition_for_all_is_none(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"lt(r, 8)", "lt(r, 7)", "lt(r, 8 - k)"};
+    for (size_t i = 0; i < 3; i++) {
+        char text[256];
+        struct plan plan;
+        snprintf(text, sizeof text,
+                 "collective = 'allreduce'\nfunction plan(p)\nlocal r = p.rank\n"
+                 "p:loop(3, function(k)\np:send { to = r ~ (1 << k), reduce = true, where = %s }\n"
+                 "end)\nend\n",
+                 rows[i]);
+        core_script(text, 8, 1, &plan);
+        assert_int_equal(plan.ops[0].conditional, i > 0);
+        plan_free(&plan);
+    }
+}
+
 /* ---- collectives -------------------------------------------------------------------------------
  */
 
@@ -367,6 +386,7 @@ int main(void)
         cmocka_unit_test(transfers_follow_the_rules),
         cmocka_unit_test(nonsense_is_named),
         cmocka_unit_test(counts_stay_inside_the_message),
+        cmocka_unit_test(a_condition_for_all_is_none),
         cmocka_unit_test(collectives_have_names_and_factors),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
