@@ -30,8 +30,10 @@
 
 #include "models/nccl.h"
 
-#define NCCL_STEPS         8     /* slots of a channel's buffer */
-#define NCCL_LEAST_SLICE_B 32768 /* of the ring by Simple: 2 slots over 32 (prims_simple.h) */
+#define NCCL_STEPS         8         /* slots of a channel's buffer */
+#define NCCL_SLICE_SLOTS   2         /* that the ring by Simple hands on at once (collectives.h) */
+#define NCCL_TREE_LL128    (7.0 / 9) /* of a ring's rate, that a tree by LL128 reaches on one node */
+#define NCCL_LEAST_SLICE_B 32768     /* of the ring by Simple: 2 slots over 32 (prims_simple.h) */
 
 enum nccl_hardware { NCCL_HW_NVLINK, NCCL_HW_PCI, NCCL_HW_NET, NCCL_HARDWARE };
 

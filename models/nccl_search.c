@@ -30,20 +30,33 @@ static const double *speeds_of(const struct nccl_node *node)
     return inter ? inter_old : intra_old;
 }
 
-double nccl_nvlink_GBps(int cc, double rate_Bps)
+struct nvlink {
+    int cc; /* from here on */
+    double GBps;
+    int most;
+};
+
+static const struct nvlink *nvlink_of(int cc)
 {
-    static const struct {
-        int cc; /* from here on */
-        double link_GBps;
-        int most;
-    } gpus[] = {{100, 40.1, 18}, {90, 20.6, 18}, {86, 12, 4},
-                {80, 20, 12},    {70, 20, 6},    {0, 18, 4}};
+    static const struct nvlink gpus[] = {{100, 40.1, 18}, {90, 20.6, 18}, {86, 12, 4},
+                                         {80, 20, 12},    {70, 20, 6},    {0, 18, 4}};
     size_t i = 0;
     while (cc < gpus[i].cc)
         i++;
+    return &gpus[i];
+}
+
+double nccl_nvlink_GBps(int cc, double rate_Bps)
+{
+    const struct nvlink *nvlink = nvlink_of(cc);
     /* What was measured is a little less than the links are good for. */
-    double links = ceil(rate_Bps / 1e9 / gpus[i].link_GBps - 0.05);
-    return gpus[i].link_GBps * fmin(fmax(links, 1), gpus[i].most);
+    double links = ceil(rate_Bps / 1e9 / nvlink->GBps - 0.05);
+    return nvlink->GBps * fmin(fmax(links, 1), nvlink->most);
+}
+
+int nccl_nvlinks(int cc, double rate_GBps)
+{
+    return (int)lround(rate_GBps / nvlink_of(cc)->GBps);
 }
 
 double nccl_pci_GBps(int gen, int width)

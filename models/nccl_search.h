@@ -40,6 +40,9 @@ struct nccl_node {
 /* GB/s of NVLinks with so many bytes per second of payload: NCCL counts links. */
 double nccl_nvlink_GBps(int cc, double rate_Bps);
 
+/* How many links those are. */
+int nccl_nvlinks(int cc, double rate_GBps);
+
 /* GB/s of a PCIe link. */
 double nccl_pci_GBps(int gen, int width);
 

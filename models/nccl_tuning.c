@@ -199,7 +199,7 @@ static double tree_bus_GBps(const struct nccl_comm *comm, enum nccl_protocol p, 
     if (p == NCCL_LL)
         bus = fmin(bus / 3.8, ll_most);
     if (p == NCCL_LL128)
-        bus = fmin(bus * (comm->nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+        bus = fmin(bus * (comm->nodes == 1 ? NCCL_TREE_LL128 : 120.0 / 128.0),
                    channels * tree_ll128_GBps[gpu][column]);
     return graph->pattern == NCCL_PATTERN_TREE ? 0.85 * bus : bus;
 }

@@ -40,6 +40,7 @@ whole "parameter page" tests/params-page.sh
 whole documentation tests/docs.sh
 whole sweep tests/sweep.sh
 whole predictions tests/predictions.sh
+whole "fitted values" tests/fitted.sh
 for file in tests/golden/*.txt; do whole "$file" tests/golden.sh "$file"; done
 rm -f "$log"
 echo "$passed passed, $failed failed"

@@ -141,6 +141,32 @@ static bool sets_itself(const struct dataset *about, const struct fit_entry *ent
     return false;
 }
 
+/* Its times are fitted. */
+static bool takes_part(const struct dataset *about)
+{
+    return !about->check && !about->counter;
+}
+
+/* In the block `data`, if it takes part or not. */
+static bool is_listed(const struct calibration_run *run, const char *name)
+{
+    const struct datasets *all = &run->measured.datasets;
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* EVERY_SET: none. */
+static size_t find_set(const struct calibration_run *run, const char *name)
+{
+    for (size_t i = 0; i < run->measured.set_count; i++)
+        if (takes_part(&run->measured.sets[i].about) &&
+            strcmp(run->measured.sets[i].about.name, name) == 0)
+            return i;
+    return EVERY_SET;
+}
+
 static void open_entry(struct calibration_run *run, const struct fit_entry *entry)
 {
     struct address at = {ADDRESS_NODES, 0, (enum param_id)0};
@@ -151,10 +177,18 @@ static void open_entry(struct calibration_run *run, const struct fit_entry *entr
                      "no machine of the data has \"%s\"", entry->keys[i]);
             return;
         }
-    if (!entry->each)
-        add_parameter(run, entry, EVERY_SET, at.id, value);
+    if (!entry->each && !add_parameter(run, entry, EVERY_SET, at.id, value))
+        return;
+    for (size_t i = 0; i < entry->own_count; i++) {
+        size_t set = find_set(run, entry->own[i].name);
+        if (set == EVERY_SET && !is_listed(run, entry->own[i].name))
+            diag_add(&run->measured.scenario.diag, entry->own[i].mark, NULL,
+                     "no data set has the name \"%s\"", entry->own[i].name);
+        else if (set != EVERY_SET && !add_parameter(run, entry, set, at.id, value))
+            return;
+    }
     for (size_t i = 0; entry->each && i < run->measured.set_count; i++)
-        if (!run->measured.sets[i].about.check && !run->measured.sets[i].about.counter &&
+        if (takes_part(&run->measured.sets[i].about) &&
             !sets_itself(&run->measured.sets[i].about, entry) &&
             !add_parameter(run, entry, i, at.id, value))
             return;
@@ -187,6 +221,17 @@ static double middle(const struct calibration_run *run, const struct fit_entry *
     return own[count / 2];
 }
 
+/* The parameter of an entry, whose first is `from`, that a set has: its own, or the one for all.
+ * run->count: neither. */
+static size_t parameter_of(const struct calibration_run *run, size_t from, size_t set)
+{
+    size_t found = run->count;
+    for (size_t j = from; j < run->count && run->what[j].entry == run->what[from].entry; j++)
+        if (run->what[j].set == set || (run->what[j].set == EVERY_SET && found == run->count))
+            found = j;
+    return found;
+}
+
 /* Predict one set; where no value that matters to it has changed, what it has still holds. */
 static enum status predict_set(struct calibration_run *run, size_t set, const double *values,
                                struct error *error)
@@ -194,26 +239,22 @@ static enum status predict_set(struct calibration_run *run, size_t set, const do
     struct predict_change changes[FIT_MAX_ENTRIES * FIT_MAX_KEYS];
     const bool *matters = &run->matters[set * FIT_MAX_PARAMETERS];
     double *last = &run->last[set * FIT_MAX_PARAMETERS];
-    bool same = true, own = false;
+    bool same = true;
     size_t count = 0;
     for (size_t j = 0; j < run->count; j++) {
-        const struct calibrated *what = &run->what[j];
-        bool first = j == 0 || run->what[j - 1].entry != what->entry;
-        own = first ? false : own;
-        own = own || what->set == set;
-        bool last_one = j + 1 == run->count || run->what[j + 1].entry != what->entry;
-        double value = values[j];
-        if (what->set != EVERY_SET && what->set != set) {
-            if (own || !last_one)
-                continue;
-            value = middle(run, what->entry, values); /* this set has none of its own */
-        }
-        if (sets_itself(&run->measured.sets[set].about, what->entry))
+        const struct fit_entry *entry = run->what[j].entry;
+        if (j > 0 && run->what[j - 1].entry == entry)
+            continue; /* not the first of its entry */
+        if (sets_itself(&run->measured.sets[set].about, entry))
             continue;
-        same = same && (!matters[j] || !(last[j] < value || last[j] > value)) && !isnan(last[j]);
-        last[j] = value;
-        for (size_t k = 0; k < what->entry->key_count; k++)
-            changes[count++] = (struct predict_change){what->entry->keys[k], value};
+        size_t at = parameter_of(run, j, set);
+        double value = at < run->count ? values[at] : middle(run, entry, values);
+        at = at < run->count ? at : j;
+        same =
+            same && (!matters[at] || !(last[at] < value || last[at] > value)) && !isnan(last[at]);
+        last[at] = value;
+        for (size_t k = 0; k < entry->key_count; k++)
+            changes[count++] = (struct predict_change){entry->keys[k], value};
     }
     if (same && run->count > 0)
         return STATUS_OK;
@@ -252,7 +293,7 @@ static enum status find_what_matters(struct calibration_run *run, struct error *
             const struct measured_set *set = &run->measured.sets[i];
             bool *matters = &run->matters[i * FIT_MAX_PARAMETERS + j], moves = false;
             if (run->what[j].set != EVERY_SET) {
-                *matters = run->what[j].set == i || set->about.check || set->about.counter;
+                *matters = run->what[j].set == i || !takes_part(&set->about);
                 continue;
             }
             values[j] = run->parameters[j].low;

@@ -81,6 +81,7 @@ static enum status walk_init(struct walk *walk, struct engine *engine, const str
     for (int network = 0; network < 2; network++)
         walk->cut[network] = protocol_cut(walk->machine, walk->plan, network);
     budget_init(walk);
+    walk->pace = protocol_pace(walk->machine, walk->plan, job->size_B);
     walk->trace.on = job->trace;
     walk->now_cause.record = walk->last_cause.record = TRACE_NONE;
     return walk->used && walk->used_causes && walk->uplink_chunks && walk->slot_chunks

@@ -242,7 +242,8 @@ static void make_device_resources(const struct machine *machine, struct node_typ
                      device->name, " BAR1 reads", "");
         add_resource(node, RESOURCE_THREAD, (double)INFINITY, 0, device->name, " flags", "");
         rate = protocol_push_Bps(machine, params);
-        add_resource(node, RESOURCE_SM, rate, 0, device->name, " channels out", "");
+        add_resource(node, RESOURCE_SM, rate, 0, device->name,
+                     protocol_split(machine) ? " channels out" : " channels", "");
         add_resource(node, RESOURCE_SM, rate, 0, device->name, " channels in", "");
         break;
     case DEVICE_CPU:

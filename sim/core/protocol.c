@@ -60,10 +60,14 @@ double protocol_hop_s(const struct machine *machine, const struct route *route)
 /* Make a step of nothing take `hop` seconds, if what it takes by itself is less. What a CPU thread
  * does stays as it is, so that threads are busy for what they do. A flag over NVLink and the way
  * there are what NCCL's hop latency measures (also through an NVSwitch): they are replaced by it.
- * Where the channels flag their slots themselves, a hop delays a slice and keeps nobody busy. */
+ * Where the channels flag their slots themselves, a hop delays a slice and keeps nobody busy; the
+ * receiver's flag is part of it, the sender's is not. */
 static void lay_hop(struct route *route, double hop, bool by_channels)
 {
     double own = 0;
+    for (size_t i = 0; i < route->use_count && by_channels; i++)
+        if (route->uses[i].end == END_DST)
+            own += route->uses[i].fixed_s;
     for (size_t s = 0; s < route->stage_count; s++)
         own += route->stages[s].handoff.cost_s;
     for (size_t i = 0; i < route->leg_count; i++)
@@ -85,20 +89,20 @@ static void lay_hop(struct route *route, double hop, bool by_channels)
         route->legs[0].latency_s += fmax(0, hop - own);
 }
 
-/* By Simple, the SMs that push over NVLink stop at the end of each slot for a fence and a flag
- * (software.peer_handoff). False: no channel is counted here, so whoever posts pays for it. */
+/* By Simple, SMs that push stop at the end of each slice for a fence and a flag
+ * (software.peer_handoff), and those that pull wait for one in host memory (software.flag_handoff).
+ * False: no channel is counted here, so whoever posts pays for it. */
 static bool lay_flags(const struct machine *machine, struct route *route)
 {
     bool any = false;
-    for (size_t l = 0; l < route->leg_count; l++) {
-        const struct route_leg *leg = &route->legs[l];
-        for (size_t i = 0; i < leg->use_count && leg->kind == LEG_NVLINK; i++) {
-            struct route_use *use = &route->uses[leg->first_use + i];
-            if (machine->node.resources[use->resource].kind != RESOURCE_SM)
-                continue;
-            use->fixed_s += param_get(&machine->software, PARAM_SOFTWARE_PEER_HANDOFF);
-            any = true;
-        }
+    for (size_t i = 0; i < route->use_count; i++) {
+        struct route_use *use = &route->uses[i];
+        if (machine->node.resources[use->resource].kind != RESOURCE_SM)
+            continue;
+        use->fixed_s +=
+            param_get(&machine->software, use->end == END_SRC ? PARAM_SOFTWARE_PEER_HANDOFF
+                                                              : PARAM_SOFTWARE_FLAG_HANDOFF);
+        any = true;
     }
     return any;
 }
@@ -149,10 +153,15 @@ static bool is_given(const struct machine *machine, enum param_id id)
     return param_origin(&machine->engine, id)->kind != ORIGIN_DEFAULT;
 }
 
+/* Lanes that have channels of their own. */
+static uint32_t lane_groups(const struct plan *plan)
+{
+    return plan->lanes < plan->chunks ? plan->lanes : plan->chunks;
+}
+
 double protocol_lane_channels(const struct machine *machine, const struct plan *plan)
 {
-    double groups = plan->lanes < plan->chunks ? plan->lanes : plan->chunks;
-    return fmax(1, param_get(&machine->engine, PARAM_ENGINE_CHANNELS) / groups);
+    return fmax(1, param_get(&machine->engine, PARAM_ENGINE_CHANNELS) / lane_groups(plan));
 }
 
 struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
@@ -174,8 +183,12 @@ struct protocol_cut protocol_cut(const struct machine *machine, const struct pla
     bool in_loops = plan->collective == COLLECTIVE_ALLREDUCE ||
                     plan->collective == COLLECTIVE_ALLGATHER ||
                     plan->collective == COLLECTIVE_REDUCE_SCATTER;
-    if (protocol == NCCL_SIMPLE && in_loops && hops_of(machine) == NCCL_RING)
+    if (protocol == NCCL_SIMPLE && in_loops && hops_of(machine) == NCCL_RING) {
         cut.halves_B = 2 * NCCL_LEAST_SLICE_B * each;
+        cut.slice_B *= NCCL_SLICE_SLOTS;
+        cut.grain_B = cut.slice_B;
+        cut.window = cut.window > NCCL_SLICE_SLOTS ? cut.window / NCCL_SLICE_SLOTS : 1;
+    }
     return cut;
 }
 
@@ -244,20 +257,77 @@ static double nvlink_Bps(const struct machine *machine, const struct params *gpu
     return rate_Bps;
 }
 
-double protocol_peer_share(const struct machine *machine, const struct params *gpu)
+double protocol_copy_Bps(const struct machine *machine, const struct params *gpu)
 {
-    enum nccl_protocol protocol;
-    double flags = protocol_of(machine, &protocol) ? nccl_payload_share(protocol) : 1;
-    double load = protocol_push_Bps(machine, gpu) / flags / nvlink_Bps(machine, gpu);
-    double slowed = param_get(gpu, PARAM_GPU_CHANNEL_CONTENTION) * load * load;
-    /* Together they reach most where k u^2 = 1; more channels do not lower it. */
-    return slowed <= 1 ? 1 / (1 + slowed) : 1 / (2 * sqrt(slowed));
+    double push_Bps = protocol_push_Bps(machine, gpu);
+    return isinf(push_Bps) ? push_Bps
+                           : push_Bps * param_get(gpu, PARAM_GPU_CHANNEL_COPY_RATE) /
+                                 param_get(gpu, PARAM_GPU_PEER_CHANNEL_RATE);
 }
 
-double protocol_host_share(const struct machine *machine, const struct params *gpu)
+double protocol_link_Bps(const struct machine *machine, const struct params *gpu)
+{
+    enum nccl_protocol protocol;
+    double payload = protocol_of(machine, &protocol) ? nccl_payload_share(protocol) : 1;
+    return payload * nvlink_Bps(machine, gpu);
+}
+
+double protocol_host_Bps(const struct machine *machine, const struct params *gpu)
 {
     double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
-    return channels * param_get(gpu, PARAM_GPU_CHANNEL_RATE) *
-           share_of(machine, gpu, PARAM_GPU_LL_HOST_SHARE, PARAM_GPU_LL128_HOST_SHARE) /
-           protocol_push_Bps(machine, gpu);
+    return 2 * channels * param_get(gpu, PARAM_GPU_CHANNEL_RATE) *
+           share_of(machine, gpu, PARAM_GPU_LL_HOST_SHARE, PARAM_GPU_LL128_HOST_SHARE);
+}
+
+bool protocol_split(const struct machine *machine)
+{
+    return param_get(&machine->engine, PARAM_ENGINE_SPLIT) > 0;
+}
+
+/* Bytes that a rank keeps for each that it pushes on, where everything goes round a ring or along a
+ * chain: the last of all chunks that come to it. */
+static double kept_of(const struct plan *plan)
+{
+    double ranks = plan->ranks;
+    switch (plan->collective) {
+    case COLLECTIVE_ALLREDUCE:
+        return ranks > 1 ? 0.5 / (ranks - 1) : 0;
+    case COLLECTIVE_ALLGATHER:
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_REDUCE:
+        return ranks > 1 ? 1 / (ranks - 1) : 0;
+    default:
+        return 0;
+    }
+}
+
+struct nccl_pace protocol_pace(const struct machine *machine, const struct plan *plan,
+                               double size_B)
+{
+    struct nccl_pace pace = {.kept = protocol_split(machine) ? 0 : kept_of(plan),
+                             .together = 1,
+                             .share = 1,
+                             .reached = 1};
+    enum nccl_protocol protocol;
+    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    const struct node_type *node = &machine->node;
+    if (!(channels > 0) || node->gpu_count == 0)
+        return pace;
+    bool given = protocol_of(machine, &protocol);
+    bool tree = given && hops_of(machine) == NCCL_TREE && plan->lanes > lane_groups(plan);
+    if (tree && protocol == NCCL_SIMPLE) { /* up and down by other threads, slot by slot */
+        pace.kept = 0;
+        pace.share = 0.5 * fmin(1, protocol_lane_channels(machine, plan) / channels);
+    }
+    if (tree && protocol == NCCL_LL128 && machine->node_count == 1)
+        pace.reached = NCCL_TREE_LL128;
+    /* GPUs of a node are alike, or wait for the slowest. */
+    const struct params *gpu = &node->devices[node->gpus[0]].params;
+    /* By LL a slot is small: channels are apart after their first loops. */
+    pace.together =
+        given && protocol == NCCL_LL
+            ? 0
+            : nccl_in_step(size_B / (channels * param_get(gpu, PARAM_GPU_CHANNEL_DRIFT)));
+    return pace;
 }

@@ -11,15 +11,17 @@
  * LL also moves the sender's buffer to the host (mech_gdr.c).
  *
  * engine.channels > 0: so many channels share the plan's lanes equally. What SMs push and pull is
- * then bounded by channels times the rate of one, and a lane's slice holds a slot of each of its
- * channels. Channels are not simulated one by one: they all do the same at the same time, and k
- * equal flows through a link end within one slot of one flow of k slots. A slot counts as free when
- * it has arrived; NCCL's is free when the receiver has passed it on, which holds the sender back
- * but not the receiver.
+ * then bounded by channels times the rate of one (models/nccl_channel.h), a channel does one thing
+ * at a time unless its threads are split (engine.split), and a lane's slice holds a slot of each of
+ * its channels, of the ring by Simple two. Channels are not simulated one by one: they all do the
+ * same at the same time, and k equal flows through a link end within one slot of one flow of k
+ * slots. A slot counts as free when it has arrived; NCCL's is free when the receiver has passed it
+ * on, which holds the sender back but not the receiver.
  */
 #ifndef GDSIM_CORE_PROTOCOL_H
 #define GDSIM_CORE_PROTOCOL_H
 
+#include "models/nccl_channel.h"
 #include "models/nccl_protocol.h"
 #include "sim/core/mechanism.h"
 #include "sim/core/plan.h"
@@ -56,8 +58,8 @@ struct protocol_cut {
 };
 
 /* Through the network a slice is a slot, since a proxy posts slots; between GPUs of a node it is
- * what the protocol hands on at once. NCCL's ring by Simple hands on a chunk in two parts, if they
- * have 32 KiB. engine.slice and engine.window hold where they were given. */
+ * what the protocol hands on at once. NCCL's ring by Simple hands on two slots at once, and a chunk
+ * in two parts, if they have 32 KiB. engine.slice and engine.window hold where they were given. */
 struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
                                  bool network);
 
@@ -71,15 +73,22 @@ uint32_t protocol_window(const struct protocol_cut *cut, double bytes);
 /* The base latency, in seconds. */
 double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism);
 
-/* Payload per second that a GPU's channels push (to a peer), together; INFINITY: not known. */
-double protocol_push_Bps(const struct machine *machine, const struct params *gpu);
-/* Share of what channels push that they reach together over NVLink, where they slow each other:
- * 1 / (1 + k u^2), k gpu.channel_contention, u = what they ask of the GPU's NVLink over its rate.
- * On two H200 one channel takes 47.6 ps a byte, and each of 2, 4, 8, 16, 24 takes 47.9, 48.5, 50.8,
- * 57.9, 68 to 79 (scenarios/h200x2, 64 MiB to 1 GiB): k = 0.3 within 3 %. */
-double protocol_peer_share(const struct machine *machine, const struct params *gpu);
+/* How the channels of a GPU get along in a run of a plan on a message. */
+struct nccl_pace protocol_pace(const struct machine *machine, const struct plan *plan,
+                               double size_B);
 
-/* Share of that which reaches host memory. */
-double protocol_host_share(const struct machine *machine, const struct params *gpu);
+/* Payload per second that a GPU's channels push to a peer, together and one thing at a time;
+ * INFINITY: their number is not known. */
+double protocol_push_Bps(const struct machine *machine, const struct params *gpu);
+
+/* Payload per second that they copy to the result, and that the GPU's NVLinks carry. */
+double protocol_copy_Bps(const struct machine *machine, const struct params *gpu);
+double protocol_link_Bps(const struct machine *machine, const struct params *gpu);
+
+/* Payload per second that they move to host memory, or from there. */
+double protocol_host_Bps(const struct machine *machine, const struct params *gpu);
+
+/* Whether channels send and receive at the same time. */
+bool protocol_split(const struct machine *machine);
 
 #endif

@@ -97,12 +97,14 @@ static bool add_use(struct route *route, struct route_leg *leg, const struct mac
 }
 
 /* Where the channels are counted, all of a GPU's together bound what its SMs push or pull: payload,
- * not flags. Otherwise each lane has one for itself towards host memory. */
+ * not flags. Otherwise each lane has one for itself towards host memory. While what they wait for
+ * is busy, they are too. */
 static bool use_channels(struct route *route, struct route_leg *leg, const struct machine *machine,
                          enum route_end end, size_t gpu, bool out, bool to_host)
 {
     const struct device *device = &machine->node.devices[gpu];
-    size_t at = (size_t)device->resource + (out ? GPU_CHANNELS_OUT : GPU_CHANNELS_IN);
+    bool first = out || !protocol_split(machine);
+    size_t at = (size_t)device->resource + (first ? GPU_CHANNELS_OUT : GPU_CHANNELS_IN);
     if (!(param_get(&machine->engine, PARAM_ENGINE_CHANNELS) > 0))
         return !to_host ||
                add_use(route, leg, machine, end, (size_t)device->resource + GPU_CHANNEL);
@@ -111,9 +113,16 @@ static bool use_channels(struct route *route, struct route_leg *leg, const struc
     if (!add_use(route, leg, machine, end, at))
         return false;
     struct route_use *use = &route->uses[route->use_count - 1];
-    use->efficiency = to_host ? protocol_host_share(machine, &device->params)
-                              : protocol_peer_share(machine, &device->params);
-    double rate_Bps = machine->node.resources[at].rate_Bps * use->efficiency;
+    double push_Bps = machine->node.resources[at].rate_Bps, rate_Bps;
+    if (to_host) {
+        rate_Bps = fmin(protocol_host_Bps(machine, &device->params), before_Bps);
+        use->efficiency = rate_Bps / push_Bps;
+    } else {
+        use->link_Bps = protocol_link_Bps(machine, &device->params);
+        use->copy_Bps = protocol_copy_Bps(machine, &device->params);
+        rate_Bps =
+            1 / nccl_push_s(push_Bps, use->copy_Bps, use->link_Bps, (struct nccl_pace){0, 1, 1, 1});
+    }
     leg->rate_Bps = rate_Bps < before_Bps ? rate_Bps : before_Bps;
     leg->slowest = rate_Bps < before_Bps ? (uint16_t)(route->use_count - 1) : slowest;
     return true;

@@ -43,6 +43,9 @@ struct route_use {
     double bytes_factor;     /* what passes more than once */
     double efficiency;       /* share of the rate that such traffic reaches */
     double fixed_s, piece_B; /* piece_B: 0, no pieces */
+    /* Of channels that push over NVLink: the link's rate, and at what rate they copy what they keep
+     * (models/nccl_channel.h). 0: nothing of the kind. */
+    double link_Bps, copy_Bps;
 };
 
 struct route_leg {

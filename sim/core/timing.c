@@ -15,17 +15,22 @@ static double service_s(double bytes, double rate_Bps)
     return isinf(rate_Bps) ? 0.0 : bytes / rate_Bps;
 }
 
-int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes)
+int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes,
+                       struct nccl_pace pace)
 {
     double pieces = use->piece_B > 0 && bytes > use->piece_B ? ceil(bytes / use->piece_B) : 1;
     double fixed_s = use->piece_B > 0 ? (pieces - 1) * use->fixed_s : use->fixed_s;
     double rate_Bps = machine->node.resources[use->resource].rate_Bps * use->efficiency;
+    if (use->link_Bps > 0)
+        rate_Bps = 1 / nccl_push_s(rate_Bps, use->copy_Bps, use->link_Bps, pace);
+    else if (machine->node.resources[use->resource].kind == RESOURCE_SM)
+        rate_Bps *= pace.share;
     return engine_ps(service_s(bytes * use->bytes_factor, rate_Bps) + fixed_s);
 }
 
 static void add_leg(const struct route *route, const struct machine *machine,
-                    const struct route_leg *leg, double slice_B, struct timing *timing,
-                    struct timed_stage *stage)
+                    const struct route_leg *leg, double slice_B, struct nccl_pace pace,
+                    struct timing *timing, struct timed_stage *stage)
 {
     int64_t *latency = leg->kind == LEG_WIRE ? &stage->wire_latency_ps : &stage->pcie_latency_ps;
     *latency += engine_ps(leg->latency_s);
@@ -34,14 +39,15 @@ static void add_leg(const struct route *route, const struct machine *machine,
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
         const struct resource *resource = &machine->node.resources[use->resource];
-        int64_t busy = timing_busy_ps(use, machine, slice_B);
+        int64_t busy = timing_busy_ps(use, machine, slice_B, pace);
         if (busy > stage->service_ps && use->end != END_FABRIC)
             stage->service_ps = busy;
         timing->uses[timing->use_count++] = (struct timed_use){
             .resource = use->resource,
             .end = (uint8_t)use->end,
-            .queues =
-                busy > 0 && resource->kind != RESOURCE_CHANNEL && resource->kind != RESOURCE_PEER,
+            .queues = busy > 0 && resource->kind != RESOURCE_CHANNEL &&
+                      resource->kind != RESOURCE_PEER &&
+                      !(resource->kind == RESOURCE_SM && pace.share < 1),
             .offset_ps = stage->handoff_ps,
             .busy_ps = busy,
         };
@@ -88,8 +94,8 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
 }
 
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
-                        double slice_B, struct posting posting, enum accounting accounting,
-                        struct timing *ret_timing, struct error *error)
+                        double slice_B, struct posting posting, struct nccl_pace pace,
+                        enum accounting accounting, struct timing *ret_timing, struct error *error)
 {
     struct timing *timing = ret_timing;
     timing->stage_count = timing->use_count = 0; /* the rest is filled as far as it is used */
@@ -110,7 +116,7 @@ enum status timing_make(const struct route *route, const struct machine *machine
         if (accounting == ACCOUNTING_PIPELINED) {
             struct timed_stage *stage = open_stage(timing, handoff);
             for (size_t i = 0; i < from->leg_count; i++)
-                add_leg(route, machine, &legs[i], slice_B, timing, stage);
+                add_leg(route, machine, &legs[i], slice_B, pace, timing, stage);
             if (s == 0 && route->stream_Bps > 0)
                 stream_stage(route, slice_B, stage);
             continue;
@@ -119,7 +125,7 @@ enum status timing_make(const struct route *route, const struct machine *machine
             open_stage(timing, handoff);
         for (size_t i = 0; i < from->leg_count; i++) {
             struct timed_stage *stage = open_stage(timing, i == 0 ? handoff : NULL);
-            add_leg(route, machine, &legs[i], slice_B, timing, stage);
+            add_leg(route, machine, &legs[i], slice_B, pace, timing, stage);
             if (posting.packed)
                 stage->pcie_latency_ps = stage->wire_latency_ps = stage->hop_ps = 0;
         }

@@ -5,6 +5,7 @@
 #ifndef GDSIM_CORE_TIMING_H
 #define GDSIM_CORE_TIMING_H
 
+#include "models/nccl_channel.h"
 #include "sim/core/engine.h"
 
 struct timed_use {
@@ -51,12 +52,14 @@ struct timing {
 };
 
 /* What bytes keep a use busy for. */
-int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes);
+int64_t timing_busy_ps(const struct route_use *use, const struct machine *machine, double bytes,
+                       struct nccl_pace pace);
 
-/* Serial accounting makes each leg a stage of its own. STATUS_INPUT when a duration is beyond what
+/* `pace` is that of the run (protocol_pace). Serial accounting makes each leg a stage of its own.
+ * STATUS_INPUT when a duration is beyond what
  * picoseconds can hold. */
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
-                        double slice_B, struct posting posting, enum accounting accounting,
-                        struct timing *ret_timing, struct error *error);
+                        double slice_B, struct posting posting, struct nccl_pace pace,
+                        enum accounting accounting, struct timing *ret_timing, struct error *error);
 
 #endif

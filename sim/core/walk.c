@@ -60,10 +60,10 @@ const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
         error_set(walk->error, STATUS_NOMEM, "out of memory");
         return NULL;
     }
-    if (timing_make(route, walk->machine, slot, slice_B, posting, walk->job->accounting, timing,
-                    walk->error))
+    if (timing_make(route, walk->machine, slot, slice_B, posting, walk->pace, walk->job->accounting,
+                    timing, walk->error))
         return NULL;
-    if (walk->plan->lanes > 1)
+    if (walk->plan->lanes > 1 && !(walk->pace.share < 1))
         share_flags(walk, route, timing);
     walk->timing_count++;
     for (size_t i = 0; i < timing->stage_count; i++)

@@ -130,10 +130,11 @@ struct walk {
     size_t used_count, first_uplink;
     uint64_t *uplink_chunks; /* that each uplink carried */
     uint64_t *slot_chunks;
-    size_t timing_count; /* of the engine's timings, those of this run */
-    uint32_t ports;      /* ranks of a node */
-    uint32_t ranks;      /* that are simulated: all, or those of the first nodes when folded */
-    uint32_t nodes;      /* likewise */
+    size_t timing_count;   /* of the engine's timings, those of this run */
+    uint32_t ports;        /* ranks of a node */
+    uint32_t ranks;        /* that are simulated: all, or those of the first nodes when folded */
+    uint32_t nodes;        /* likewise */
+    struct nccl_pace pace; /* of channels that push over NVLink */
     struct protocol_cut cut[2]; /* of transfers inside a node, and through the network */
     struct fold fold;
     struct seen *seen; /* folded: by resource; see fold.h */

@@ -120,6 +120,30 @@ static void read_dataset(const struct object_reader *reader, struct scenario *sc
                  "gdsim list mechanisms shows them", "unknown mechanism \"%s\"", item->mechanism);
 }
 
+/* yes, no, or the names of data sets. */
+static void read_each(const struct object_reader *reader, struct yaml_node *node,
+                      struct fit_entry *item)
+{
+    if (!node)
+        return;
+    if (node->kind != YAML_TREE_LIST) {
+        const char *each = object_text(reader, node, "each");
+        item->each = each && strcmp(each, "yes") == 0;
+        if (each && !item->each && strcmp(each, "no") != 0)
+            diag_add(reader->diag, node->mark, NULL,
+                     "each is yes, no or a list of data sets, not \"%s\"", each);
+        return;
+    }
+    if (node->count > FIT_MAX_KEYS)
+        diag_add(reader->diag, node->mark, "each: yes gives all of them one",
+                 "at most %d data sets have a value of their own", FIT_MAX_KEYS);
+    for (size_t i = 0; i < node->count && i < FIT_MAX_KEYS; i++) {
+        item->own[item->own_count].mark = node->items[i]->mark;
+        item->own[item->own_count].name = object_text(reader, node->items[i], "each");
+        item->own_count += item->own[item->own_count].name != NULL;
+    }
+}
+
 static void read_fit(const struct object_reader *reader, struct yaml_node *node,
                      struct fit_entry *item)
 {
@@ -146,11 +170,7 @@ static void read_fit(const struct object_reader *reader, struct yaml_node *node,
         item->keys[item->key_count++] = key->text;
     const char *name = text_of(reader, node, "name");
     item->name = name ? name : item->key_count ? item->keys[0] : "";
-    const char *each = text_of(reader, node, "each");
-    item->each = each && strcmp(each, "yes") == 0;
-    if (each && !item->each && strcmp(each, "no") != 0)
-        diag_add(reader->diag, yaml_map_entry(node, "each")->value->mark, NULL,
-                 "each is yes or no, not \"%s\"", each);
+    read_each(reader, yaml_map_get(node, "each"), item);
     item->low_text = text_of(reader, node, "low");
     item->high_text = text_of(reader, node, "high");
     if (item->low_text)

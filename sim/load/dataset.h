@@ -23,7 +23,8 @@
  *       key: software.launch                     # or a list of keys that share the value
  *       low: 1 us
  *       high: 100 us
- *       each: yes                                # a value for each data set
+ *       each: yes                                # a value for each data set; or for those of a
+ *                                                # list, while the others share one
  */
 #ifndef GDSIM_LOAD_DATASET_H
 #define GDSIM_LOAD_DATASET_H
@@ -58,6 +59,12 @@ struct fit_entry {
     const char *keys[FIT_MAX_KEYS];
     size_t key_count;
     bool each; /* a value of its own for every data set: what differs from process to process */
+    struct {
+        const char *name;
+        struct mark mark;
+    } own[FIT_MAX_KEYS]; /* names of the only data sets that have their own, while others share one
+                          */
+    size_t own_count;
     const char *low_text, *high_text; /* in the key's own unit; NULL: not given */
     struct mark low_mark, high_mark;
 };

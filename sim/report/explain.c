@@ -25,6 +25,11 @@ static const char *quantity(double value, enum dimension dimension, char *buf)
     return units_format(value, dimension, buf, UNITS_TEXT_MAX);
 }
 
+static struct nccl_pace pace_of(const struct explain_cell *cell)
+{
+    return protocol_pace(cell->machine, cell->column->plan, cell->size_B);
+}
+
 /* ---- one transfer --------------------------------------------------------------------------- */
 
 static void write_leg(struct text *text, const struct route *route, const struct machine *machine,
@@ -37,8 +42,9 @@ static void write_leg(struct text *text, const struct route *route, const struct
     const struct route_use *paced = NULL; /* what takes longer than the bytes */
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
-        if (timing_busy_ps(use, machine, bytes) > service && use->piece_B > 0) {
-            service = timing_busy_ps(use, machine, bytes);
+        if (timing_busy_ps(use, machine, bytes, (struct nccl_pace){0, 1, 1, 1}) > service &&
+            use->piece_B > 0) {
+            service = timing_busy_ps(use, machine, bytes, (struct nccl_pace){0, 1, 1, 1});
             paced = use;
         }
     }
@@ -131,7 +137,7 @@ static enum status longest_transfer(const struct explain_cell *cell,
             const struct route *route = routes_get(cell->routes, slot, error);
             if (!route || timing_make(route, cell->machine, slot, bytes,
                                       (struct posting){.cost_s = transfer.op->cost_s},
-                                      ACCOUNTING_SERIAL, &timing, error))
+                                      pace_of(cell), ACCOUNTING_SERIAL, &timing, error))
                 return STATUS_INPUT;
             if (serial_ps(&timing) <= span.each_ps)
                 continue;
@@ -226,7 +232,7 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
     int64_t sum = 0, most = 0;
     enum status status =
         timing_make(cell->routes->slot[span->slot], cell->machine, span->slot, span->bytes / slices,
-                    (struct posting){0}, ACCOUNTING_PIPELINED, &timing, error);
+                    (struct posting){0}, pace_of(cell), ACCOUNTING_PIPELINED, &timing, error);
     if (status)
         return status;
     write_slots(text, cell, cell->routes->slot[span->slot]);

@@ -16,6 +16,7 @@
 #define REWEIGHTINGS 8
 #define ITERATIONS   10 /* between two weighings */
 #define SCAN         9  /* values of each parameter that are tried before the first fit */
+#define WAKES        3  /* scans again for what no point felt */
 
 struct work {
     struct fit_problem *problem;
@@ -316,6 +317,31 @@ static void release(struct work *work, size_t parameter, enum fit_state state, d
     info->error = (double)NAN;
 }
 
+static bool is_silent(const struct fit_parameter *info)
+{
+    return !(info->singular > 0) && isinf(info->error);
+}
+
+/* What no point felt from where the first scan had left it may be felt elsewhere, now that others
+ * have moved. */
+static bool wake_silent(struct work *work)
+{
+    double before[FIT_MAX_PARAMETERS];
+    bool any = false;
+    for (size_t j = 0; j < work->free_count; j++)
+        any = any || is_silent(&work->problem->parameters[work->free[j]]);
+    memcpy(before, work->values, sizeof before);
+    if (!any || scan(work))
+        return false;
+    any = false;
+    for (size_t j = 0; j < work->free_count; j++) {
+        size_t at = work->free[j];
+        bool moved = work->values[at] < before[at] || work->values[at] > before[at];
+        any = any || (moved && is_silent(&work->problem->parameters[at]));
+    }
+    return any;
+}
+
 /* Those that no point feels at all, together. */
 static bool release_silent(struct work *work)
 {
@@ -323,7 +349,7 @@ static bool release_silent(struct work *work)
     for (size_t j = work->free_count; j-- > 0;) {
         size_t at = work->free[j];
         struct fit_parameter *info = &work->problem->parameters[at];
-        if (info->singular > 0 || !isinf(info->error))
+        if (!is_silent(info))
             continue;
         release(work, at, FIT_UNKNOWN, info->source);
         any = true;
@@ -349,6 +375,7 @@ static bool bound_one(struct work *work)
 static enum status fit_all(struct work *work, struct fit_report *report)
 {
     double sigma = 0;
+    int wakes = 0;
     for (size_t i = 0; i < work->used_count; i++)
         work->weight[i] = 1;
     if (scan(work))
@@ -357,8 +384,10 @@ static enum status fit_all(struct work *work, struct fit_report *report)
         size_t worst;
         if (fit_robustly(work, &sigma) || judge(work, sigma, report, &worst))
             return work->status ? work->status : STATUS_FAILED;
-        if (release_silent(work))
+        if ((wakes++ < WAKES && wake_silent(work)) || release_silent(work))
             continue;
+        if (work->status)
+            return work->status;
         if (worst < FIT_MAX_PARAMETERS)
             release(work, worst, FIT_UNKNOWN, work->problem->parameters[worst].source);
         else if (!bound_one(work))

@@ -18,13 +18,19 @@ static enum nccl_cpu cpu_of(const struct machine *machine)
     return NCCL_CPU_OTHER;
 }
 
+static void look(const struct machine *machine, const struct mechanism *mechanism,
+                 struct nccl_node *ret)
+{
+    bool staged = mechanism == mechanism_find("host") || mechanism == mechanism_find("socket");
+    nccl_node_of(machine, staged, mechanism == mechanism_find("p2p"), ret);
+}
+
 enum status nccl_comm_of(const struct machine *machine, const struct mechanism *mechanism,
                          struct nccl_comm *ret_comm, struct error *error)
 {
     struct nccl_node node;
     struct nccl_comm comm = {.version = NEWEST_VERSION, .net_overhead_us = -1};
-    bool staged = mechanism == mechanism_find("host") || mechanism == mechanism_find("socket");
-    nccl_node_of(machine, staged, mechanism == mechanism_find("p2p"), &node);
+    look(machine, mechanism, &node);
     comm.ranks = (int)machine_ranks(machine);
     comm.nodes = (int)machine->node_count;
     comm.max_local_ranks = node.gpus;
@@ -46,6 +52,38 @@ enum status nccl_comm_of(const struct machine *machine, const struct mechanism *
                          "links or NICs are slower than anything that NCCL's search tries");
     *ret_comm = comm;
     return STATUS_OK;
+}
+
+enum { P2P_LL_B = 16384 }; /* of a channel; NCCL_P2P_LL_THRESHOLD */
+
+bool nccl_sends(const struct machine *machine, const struct mechanism *mechanism,
+                const struct nccl_comm *comm, enum collective collective,
+                const enum nccl_protocol *protocol, double size_B, struct nccl_choice *ret_choice)
+{
+    struct nccl_node node;
+    if (collective != COLLECTIVE_ALLTOALL && collective != COLLECTIVE_SENDRECV)
+        return false;
+    look(machine, mechanism, &node);
+    struct nccl_p2p p2p = {
+        .channels = nccl_channels(comm), .paths = 2, .ranks = comm->ranks, .nodes = comm->nodes};
+    if (node.nvlink_GBps > 0)
+        p2p.paths = 2 * nccl_nvlinks(node.cc, node.nvlink_GBps);
+    if (comm->nodes > 1) /* models/nccl.h: a channel of the network for each 14 GB/s */
+        p2p.paths = (int)fmax(node.nics, ceil(node.nic_GBps / 14));
+    int peers = collective == COLLECTIVE_ALLTOALL ? comm->ranks - 1 : 1;
+    double bytes = collective == COLLECTIVE_ALLTOALL ? size_B / comm->ranks : size_B;
+    int channels = nccl_p2p_channels(&p2p, bytes);
+    bool small = comm->nodes == 1 && bytes <= (double)channels * P2P_LL_B;
+    /* All peers at once, on as many channels as there are. */
+    int all = 1;
+    while (all < p2p.channels)
+        all *= 2;
+    *ret_choice = (struct nccl_choice){.algorithm = NCCL_RING,
+                                       .protocol = protocol ? *protocol
+                                                   : small  ? NCCL_LL
+                                                            : NCCL_SIMPLE,
+                                       .channels = (int)fmin((double)channels * peers, all)};
+    return true;
 }
 
 bool nccl_collective_of(enum collective collective, enum nccl_collective *ret_collective)

@@ -14,6 +14,12 @@
 enum status nccl_comm_of(const struct machine *machine, const struct mechanism *mechanism,
                          struct nccl_comm *ret_comm, struct error *error);
 
+/* Protocol (unless one is given) and channels of sends and receives: alltoall and sendrecv. False:
+ * the collective is none of these. */
+bool nccl_sends(const struct machine *machine, const struct mechanism *mechanism,
+                const struct nccl_comm *comm, enum collective collective,
+                const enum nccl_protocol *protocol, double size_B, struct nccl_choice *ret_choice);
+
 /* NCCL's name of a collective; false: it has none (alltoall, sendrecv: sends and receives). */
 bool nccl_collective_of(enum collective collective, enum nccl_collective *ret_collective);
 

@@ -37,14 +37,17 @@ static enum status choose(const struct machine *machine, const struct mechanism 
     bool collnet = known && (algorithm == NCCL_COLLNET_DIRECT || algorithm == NCCL_COLLNET_CHAIN);
     if (!any && channels > 0 && !collnet)
         return STATUS_OK;
+    enum status status = nccl_comm_of(machine, mechanism, &comm, error);
+    if (status)
+        return status;
+    if (nccl_sends(machine, mechanism, &comm, plan->collective, any ? NULL : &protocol, size_B,
+                   ret_choice))
+        return STATUS_OK;
     if (!nccl_collective_of(plan->collective, &collective)) {
         error_set(error, STATUS_INPUT, "NCCL's formula does not know %s",
                   collective_name(plan->collective));
         return error_hint(error, "give engine.protocol and engine.channels");
     }
-    enum status status = nccl_comm_of(machine, mechanism, &comm, error);
-    if (status)
-        return status;
     nccl_tune(&comm, &tuning);
     uint64_t bytes = size_B < 1 ? 1 : (uint64_t)size_B;
     /* A protocol that NCCL would not take here: its ring's channels, as when it is forced. */
@@ -60,7 +63,8 @@ static enum status choose(const struct machine *machine, const struct mechanism 
 /* A machine, finished, with protocol, channels, hops and slices where they are left open, and its
  * routes.
  */
-static enum status make(struct settled *fresh, const struct routes *own, struct error *error)
+static enum status make(struct settled *fresh, const struct routes *own, bool sends,
+                        struct error *error)
 {
     const struct nccl_choice *choice = &fresh->choice;
     enum status status = machine_copy(own->machine, &fresh->machine, error);
@@ -70,6 +74,9 @@ static enum status make(struct settled *fresh, const struct routes *own, struct 
              nccl_algorithm_name(choice->algorithm), nccl_protocol_name(choice->protocol),
              choice->channels);
     nccl_settle(&fresh->machine, choice, fresh->slice_B, fresh->why);
+    if (sends && param_origin(&own->machine->engine, PARAM_ENGINE_SPLIT)->kind == ORIGIN_DEFAULT)
+        param_set(&fresh->machine.engine, PARAM_ENGINE_SPLIT, 1,
+                  (struct origin){.kind = ORIGIN_SET, .file = fresh->why});
     status = machine_finish(&fresh->machine, error);
     if (!status)
         status = routes_init(&fresh->routes, &fresh->machine, own->mechanism, error);
@@ -109,7 +116,9 @@ enum status settle_routes(struct settled **list, struct routes *own, const struc
         return error_set(error, STATUS_NOMEM, "out of memory");
     fresh->choice = choice;
     fresh->slice_B = slice_B;
-    status = make(fresh, own, error);
+    status = make(
+        fresh, own,
+        plan->collective == COLLECTIVE_SENDRECV || plan->collective == COLLECTIVE_ALLTOALL, error);
     if (status) {
         free(fresh);
         return status;

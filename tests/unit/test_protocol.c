@@ -176,11 +176,12 @@ static void hops_between_nodes(void **state)
 
 /* ---- channels ------------------------------------------------------------------------------- */
 
-/* 64 MiB by 4 channels of 21 GB/s: slices of 4 slots, 2 MiB, so 32 of them, each 2 MiB / 84 GB/s =
- * 24.966 us and 0.6 us for the flag; the first has waited for launch and hop. LL: a quarter of the
- * rate, 512 slots of 4 * 32 KiB. LL128: 0.77; 30 slots, but lines are handed on, in 64 slices. 24
- * channels would carry 504 GB/s: the link limits, 371 GB/s, and with LL128 128/120 of the payload
- * passes it.
+/* 64 MiB by 4 channels that push 38.5 GB/s each and copy 23.5 of what they keep, which is all of
+ * it: slices of 4 slots, 2 MiB, so 32 of them, and 0.6 us for each one's flag; the first has waited
+ * for launch and hop. LL: a quarter of the rate, 512 slots of 4 * 32 KiB. LL128: 0.85; 30 slots,
+ * but lines are handed on, in 64 slices. What a byte takes is tested by hand in
+ * test_nccl_channel.c; with LL128 128/120 of the payload passes the link of 371 GB/s, with LL twice
+ * of it.
  */
 static void channels_bound_what_a_gpu_pushes(void **state)
 {
@@ -188,24 +189,29 @@ static void channels_bound_what_a_gpu_pushes(void **state)
     const double S = 67108864;
     static const struct {
         enum protocol_word protocol;
-        double channels, us, slice_B, rate_Bps;
+        double channels, us, slice_B, share, link;
         bool lines;
         double flag_us;
-    } rows[] = {{PROTOCOL_SIMPLE, 4, 8.4 + 3.4, 4 * 524288, 84e9, false, 0.6},
-                {PROTOCOL_LL, 4, 6.6 + 0.6, 4 * 32768, 21e9, true},
-                {PROTOCOL_LL128, 4, 14 + 1.9, 4 * 576000, 0.77 * 84e9, true},
-                {PROTOCOL_SIMPLE, 24, 8.4 + 3.4, 24 * 524288, 371e9},
-                {PROTOCOL_LL128, 24, 14 + 1.9, 24 * 576000, 371e9 * 120 / 128, true},
-                {PROTOCOL_NONE, 4, 0.6 + 0.5, 4 * 524288, 84e9},
-                {PROTOCOL_NONE, 0, 0.6 + 0.5, 524288, 371e9}};
+    } rows[] = {{PROTOCOL_SIMPLE, 4, 8.4 + 3.4, 4 * 524288, 1, 1, false, 0.6},
+                {PROTOCOL_LL, 4, 6.6 + 0.6, 4 * 32768, 0.25, 0.5, true},
+                {PROTOCOL_LL128, 4, 14 + 1.9, 4 * 576000, 0.85, 0.9375, true},
+                {PROTOCOL_SIMPLE, 24, 8.4 + 3.4, 24 * 524288, 1, 1, false, 0.6},
+                {PROTOCOL_LL128, 24, 14 + 1.9, 24 * 576000, 0.85, 0.9375, true},
+                {PROTOCOL_NONE, 4, 0.6 + 0.5, 4 * 524288, 1, 1},
+                {PROTOCOL_NONE, 0, 0.6 + 0.5, 524288, 0, 1}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct machine machine;
         struct plan plan;
+        const double n = rows[i].channels * rows[i].share, drifts = S / (rows[i].channels * 4.2e6);
+        const struct nccl_pace pace = {
+            1, rows[i].protocol == PROTOCOL_LL ? 0 : nccl_in_step(drifts), 1, 1};
+        double byte_s =
+            n > 0 ? nccl_push_s(n * 38.5e9, n * 23.5e9, rows[i].link * 371e9, pace) : 1 / 371e9;
         pair_of_gpus(&machine, rows[i].protocol, rows[i].channels);
         one_send(2, 1, 1, &plan);
         /* where lines are handed on: 64 at least, more where slots are smaller */
         double slices = fmax(ceil(S / rows[i].slice_B), rows[i].lines ? 64 : 1);
-        double each_us = 1e6 * S / slices / rows[i].rate_Bps + rows[i].flag_us;
+        double each_us = 1e6 * S / slices * byte_s + rows[i].flag_us;
         int64_t expected = llround(rows[i].us * 1e6) + (int64_t)slices * llround(each_us * 1e6);
         int64_t actual = run(&machine, &plan, "nvlink", ACCOUNTING_PIPELINED, S);
         if (llabs(actual - expected) > 1)
@@ -235,21 +241,53 @@ static void lanes_share_the_channels(void **state)
     assert_true(llabs(times[0] - times[1]) <= llround(8 * 524288 / 168e9 * 1e12));
 }
 
-/* Towards host memory a channel moves less, 7.6 GB/s: 4 of them 30.4, out of the sender and into
- * the receiver, two stages. */
+/* Towards host memory a channel moves 7.6 GB/s both ways, so 15.2 one way: 2 of them 30.4, out of
+ * the sender and into the receiver, two stages of 1 MiB each, with 0.6 us for the flag of the one
+ * that pushes and 1 us for the other's, which is part of the hop. 4 of them wait for the link, 50
+ * GB/s, and are busy meanwhile.
+ */
 static void channels_to_host_memory(void **state)
 {
     (void)state;
     const double S = 67108864;
     struct machine machine;
     struct plan plan;
-    pair_of_gpus(&machine, PROTOCOL_SIMPLE, 4);
+    pair_of_gpus(&machine, PROTOCOL_SIMPLE, 2);
     one_send(2, 1, 1, &plan);
-    int64_t each_ps = llround(1e12 * (4 * 524288) / 30.4e9);
+    int64_t each_ps = llround(1e12 * (2 * 524288) / 30.4e9);
     assert_int_equal(run(&machine, &plan, "host", ACCOUNTING_PIPELINED, S),
-                     llround((8.4 + 5.7) * 1e6) + 33 * each_ps);
+                     llround((8.4 + 5.7 - 1) * 1e6) + each_ps + 600000 + 64 * (each_ps + 1000000));
+    machine_free(&machine);
+    pair_of_gpus(&machine, PROTOCOL_SIMPLE, 4);
+    each_ps = llround(1e12 * (4 * 524288) / 50e9);
+    assert_int_equal(run(&machine, &plan, "host", ACCOUNTING_PIPELINED, S),
+                     llround((8.4 + 5.7 - 1) * 1e6) + each_ps + 600000 + 32 * (each_ps + 1000000));
     plan_free(&plan);
     machine_free(&machine);
+}
+
+/* A ring of two through host memory: each channel pushes, pulls and pushes, and pulls: nothing goes
+ * beside anything else of the same GPU. With threads for either way (engine.split) both go at once,
+ * and the whole takes little more than half. */
+static void channels_do_one_thing_after_the_other(void **state)
+{
+    (void)state;
+    const double S = 67108864;
+    int64_t times[2];
+    for (int split = 0; split < 2; split++) {
+        struct machine machine;
+        struct plan plan;
+        pair_of_gpus(&machine, PROTOCOL_SIMPLE, 2);
+        core_set(&machine.engine, PARAM_ENGINE_SPLIT, split);
+        core_script("collective = \"sendrecv\"\n"
+                    "function plan(p) p:send { to = (p.rank + 1) % 2, write = \"result\" } end\n",
+                    2, 2, &plan);
+        times[split] = run(&machine, &plan, "host", ACCOUNTING_PIPELINED, S);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+    double ratio = (double)times[0] / (double)times[1];
+    assert_true(ratio > 1.9 && ratio < 2.1);
 }
 
 /* What a slower next hop holds back: with 8 slots or with any number the far end of a chain has its
@@ -392,6 +430,7 @@ int main(void)
         cmocka_unit_test(channels_bound_what_a_gpu_pushes),
         cmocka_unit_test(lanes_share_the_channels),
         cmocka_unit_test(channels_to_host_memory),
+        cmocka_unit_test(channels_do_one_thing_after_the_other),
         cmocka_unit_test(slots_do_not_hold_back_the_end_of_a_chain),
         cmocka_unit_test(lanes_that_share_chunks_are_one_channel),
         cmocka_unit_test(a_slice_that_was_given_stands),
