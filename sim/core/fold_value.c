@@ -89,7 +89,7 @@ static struct value add(struct value x, struct value y)
 
 static struct value multiply(struct value x, struct value y)
 {
-    if (value_is_exact(x)) {
+    if (value_is_exact(x) && !value_is_exact(y)) {
         struct value swap = x;
         x = y;
         y = swap;

@@ -243,6 +243,16 @@ static void packed_blocks_go_in_one_post(void **state)
         }
 }
 
+/* Powers of four: three whole messages in each of log4 n steps, all by one lane: 3 log4 n (a + S
+ * b). */
+static void three_messages_a_step(void **state)
+{
+    (void)state;
+    for (uint32_t log = 1; log <= 3; log++)
+        assert_int_equal(time_of("recursive_multiplying", 1u << 2 * log),
+                         3 * (int64_t)log * (ALPHA_PS + (int64_t)SIZE_B * BETA_PS));
+}
+
 /* Two ranks: all that is left of the ring and of Rabenseifner is 2 a + S b = 10 + 134.4 us. */
 static void two_ranks_have_one_way(void **state)
 {
@@ -522,9 +532,13 @@ static void nvls_waits_posts_and_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(costs_as_the_formulas_say), cmocka_unit_test(packed_blocks_go_in_one_post),
-        cmocka_unit_test(two_ranks_have_one_way),    cmocka_unit_test(waits_posts_and_bytes_alone),
-        cmocka_unit_test(switches_cut_through),      cmocka_unit_test(nvls_waits_posts_and_bytes),
+        cmocka_unit_test(costs_as_the_formulas_say),
+        cmocka_unit_test(packed_blocks_go_in_one_post),
+        cmocka_unit_test(two_ranks_have_one_way),
+        cmocka_unit_test(three_messages_a_step),
+        cmocka_unit_test(waits_posts_and_bytes_alone),
+        cmocka_unit_test(switches_cut_through),
+        cmocka_unit_test(nvls_waits_posts_and_bytes),
     };
     return cmocka_run_group_tests_name("alpha_beta", tests, NULL, NULL);
 }

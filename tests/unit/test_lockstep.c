@@ -105,9 +105,16 @@ static void compare(uint64_t seed, const char *script, const char *mechanism)
 static void equals_the_queue(void **state)
 {
     (void)state;
-    static const char *const scripts[] = {"ring",     "allgather_ring",     "reduce_scatter_ring",
-                                          "sendrecv", "recursive_doubling", "halving_doubling",
-                                          "alltoall", "allgather_doubling", "pat"};
+    static const char *const scripts[] = {"ring",
+                                          "allgather_ring",
+                                          "reduce_scatter_ring",
+                                          "sendrecv",
+                                          "recursive_doubling",
+                                          "halving_doubling",
+                                          "alltoall",
+                                          "allgather_doubling",
+                                          "pat",
+                                          "recursive_multiplying"};
     static const char *const mechanisms[] = {"gdr",  "staged", "pageable",
                                              "host", "socket", "async"};
     for (uint64_t seed = 0; seed < 40; seed++) {

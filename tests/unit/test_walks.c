@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sim/core/fold.h"
+#include "sim/core/fold_value.h"
 #include "tests/unit/help_core.h"
 
 static const uint64_t first_seed = 1;
@@ -31,6 +32,7 @@ static const struct {
     {"pat", true},
     {"halving_doubling", true},
     {"recursive_doubling", true},
+    {"recursive_multiplying", false},
     {"allgather_doubling", true},
     {"broadcast_chain", false},
     {"reduce_chain", false},
@@ -334,12 +336,29 @@ static void large_machines(void **state)
         }
 }
 
+/* Numbers of either sign, also where both are known. */
+static void known_values_multiply(void **state)
+{
+    (void)state;
+    static const int64_t factors[] = {-5, -1, 0, 1, 4};
+    const struct scope scope = {.ranks = 8, .groups = 2, .loop = -1};
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 5; k++) {
+            struct rule rule = {
+                .count = 3,
+                .code = {{RULE_PUSH, factors[i]}, {RULE_PUSH, factors[k]}, {.op = RULE_MUL}}};
+            struct value value = value_of(&scope, &rule);
+            assert_true(value_is_exact(value));
+            assert_int_equal(value.lo, factors[i] * factors[k]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_folds),     cmocka_unit_test(shortcuts_are_exact),
         cmocka_unit_test(turns_repeat),   cmocka_unit_test(no_twin_is_an_error),
-        cmocka_unit_test(large_machines),
+        cmocka_unit_test(large_machines), cmocka_unit_test(known_values_multiply),
     };
     return cmocka_run_group_tests_name("walks", tests, NULL, NULL);
 }
