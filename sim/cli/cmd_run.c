@@ -101,22 +101,27 @@ static enum status write_tidy(const struct options *options, struct experiment *
     const struct scenario *scenario = experiment->scenario;
     struct grid *grid = tidy_new();
     struct results results;
+    const char *untraced = "";
     bool both = scenario->report == REPORT_COMPARISON && !options->accounting &&
                 scenario->accounting == ACCOUNTING_SERIAL;
     enum status status = experiment_run(experiment, scenario->accounting, &results, error);
     if (!status) {
         tidy_add(grid, &results);
+        untraced = results_untraced(&results);
         experiment_free_results(&results);
     }
     if (!status && both) {
         status = experiment_run(experiment, ACCOUNTING_PIPELINED, &results, error);
         if (!status) {
             tidy_add(grid, &results);
+            untraced = *untraced ? untraced : results_untraced(&results);
             experiment_free_results(&results);
         }
     }
     if (!status)
         status = write_grid(options, grid, text, error);
+    if (!status && *untraced && (!options->format || strcmp(options->format, "table") == 0))
+        text_printf(text, "share -: %s\n", untraced);
     grid_free(grid);
     return status;
 }

@@ -64,6 +64,16 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
     return names[category - ledger->resource_count];
 }
 
+#define TEXT_OF(number) #number
+#define TEXT(number)    TEXT_OF(number)
+const char *ledger_untraced(const struct ledger *ledger)
+{
+    return ledger->traced || ledger->total_ps == 0
+               ? ""
+               : "more than " TEXT(LEDGER_MAX_TRACED) " stages and waits: the critical path is not "
+                                                      "followed, and the busiest resource is named";
+}
+
 void ledger_how(const struct ledger *ledger, const struct machine *machine, char *ret_text,
                 size_t size)
 {

@@ -28,6 +28,9 @@ struct ledger_resource {
     int64_t busy_most_ps; /* the busiest node */
 };
 
+/* Stages and waits of a run whose critical path is followed, at most: 24 bytes each. */
+#define LEDGER_MAX_TRACED 1048576
+
 struct ledger {
     int64_t total_ps;
     uint64_t transfers, slices; /* of all ranks */
@@ -58,6 +61,9 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
 /* How the run was gone through, in words: what was folded, skipped, queued and why. */
 void ledger_how(const struct ledger *ledger, const struct machine *machine, char *ret_text,
                 size_t size);
+
+/* Why the critical path has no shares, in words; "" where it has. */
+const char *ledger_untraced(const struct ledger *ledger);
 
 /* The category that holds most of the critical path (or, untraced, the busiest resource): what
  * limits the run. */

@@ -20,7 +20,7 @@ uint32_t trace_add(struct trace *trace, struct trace_record record)
         return TRACE_NONE;
     if (trace->count == trace->capacity) {
         uint32_t capacity = trace->capacity ? 2 * trace->capacity : 1024;
-        struct trace_record *grown = capacity <= TRACE_MAX_RECORDS
+        struct trace_record *grown = capacity <= LEDGER_MAX_TRACED
                                          ? realloc(trace->records, capacity * sizeof *grown)
                                          : NULL;
         if (!grown) { /* the run goes on, and its ledger says that it was not traced */

@@ -13,9 +13,8 @@
 
 #include "sim/core/timing.h"
 
-#define TRACE_NONE        UINT32_MAX /* nothing: the start of the run */
-#define TRACE_NO_USE      UINT16_MAX
-#define TRACE_MAX_RECORDS (1u << 20)
+#define TRACE_NONE   UINT32_MAX /* nothing: the start of the run */
+#define TRACE_NO_USE UINT16_MAX
 
 enum trace_exit {
     TRACE_END,    /* the end of the stage */

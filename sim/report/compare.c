@@ -96,6 +96,8 @@ static void write_last_size(struct text *text, const struct results *results,
         if (ledger->traced && ledger->total_ps > 0)
             text_printf(text, " (%.0f %% of the critical path)",
                         100.0 * (double)ledger->critical[limit] / (double)ledger->total_ps);
+        else if (*ledger_untraced(ledger))
+            text_printf(text, " (%s)", ledger_untraced(ledger));
         text_printf(text, "\n");
     }
 }

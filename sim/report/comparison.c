@@ -126,6 +126,8 @@ static void write_limits(struct text *text, const struct results *results)
                     ledger_category_name(ledger, results->machine, limit));
         if (ledger->traced)
             text_printf(text, " (%.0f %% of the critical path)", share);
+        else if (*ledger_untraced(ledger))
+            text_printf(text, " (%s)", ledger_untraced(ledger));
         text_printf(text, "\n");
     }
 }

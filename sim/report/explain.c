@@ -314,7 +314,7 @@ static void write_critical(struct text *text, const struct explain_cell *cell,
                            const struct ledger *ledger)
 {
     if (!ledger->traced) {
-        text_printf(text, "  critical path: not traced, the run is too large\n");
+        text_printf(text, "  critical path: %s\n", ledger_untraced(ledger));
         return;
     }
     text_printf(text, "  critical path, by what the time is spent on:\n");

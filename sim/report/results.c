@@ -55,3 +55,11 @@ void results_print_MB(struct text *text, double size_B)
 {
     text_printf(text, "%.10g", size_B / 1e6);
 }
+
+const char *results_untraced(const struct results *results)
+{
+    const char *why = "";
+    for (size_t i = 0; i < results->size_count * results->column_count && !*why; i++)
+        why = ledger_untraced(&results->ledgers[i]);
+    return why;
+}

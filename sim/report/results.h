@@ -39,6 +39,9 @@ double results_wire_ratio(const struct results *results, size_t size, size_t col
 /* Crossings of one chunk in one step: of a send, or of a pass up plus a pass down. */
 size_t results_crossings_per_step(const struct results *results, size_t size, size_t column);
 
+/* Why some of them have no share of the critical path; "" where all have one. */
+const char *results_untraced(const struct results *results);
+
 /* "12.5 MB": bytes as tables of MB write them. */
 void results_print_MB(struct text *text, double size_B);
 

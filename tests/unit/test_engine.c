@@ -467,6 +467,40 @@ static void waits_only_for_what_it_reads(void **state)
     plan_free(&plan);
 }
 
+/* Up and down a tree of two ranks, in slices of a byte: 200,000 stages have shares; 1,060,000 are
+ * more than are kept: none, and the reason. */
+static void says_why_the_path_has_no_shares(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct plan plan;
+        struct machine machine;
+        struct ledger ledger;
+        struct core_spec spec = {.nodes = 2, .pcie_Bps = 25e9, .nic_Bps = 10e9, .slice_B = 1};
+        core_lua_file("lua/binomial.lua", 2, 1, &plan);
+        core_machine(&spec, &machine);
+        struct routes routes;
+        struct error error;
+        assert_ok(routes_init(&routes, &machine, mechanism_find("gdr"), &error), &error);
+        const struct engine_job job = {.plan = &plan,
+                                       .routes = &routes,
+                                       .size_B = i == 0 ? 100e3 : 530e3,
+                                       .accounting = ACCOUNTING_PIPELINED,
+                                       .trace = true,
+                                       .walk = WALK_QUEUE};
+        assert_ok(engine_run(&job, &ledger, &error), &error);
+        assert_int_equal(ledger.traced, i == 0);
+        assert_string_equal(ledger_untraced(&ledger),
+                            i == 0 ? ""
+                                   : "more than 1048576 stages and waits: the critical path is not "
+                                     "followed, and the busiest resource is named");
+        ledger_free(&ledger);
+        routes_free(&routes);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* A fence: 0 -> 1 -> 2 with 10 slices of 10 us takes 100 + 10 us where they flow through, 2 * 100
  * where rank 1 waits for all of it. Another lane waits as well, also for chunks it does not read;
  * what a rank is not sent it does not wait for. A fence between turns holds each link of a chain
@@ -882,6 +916,7 @@ int main(void)
         cmocka_unit_test(pipelined_sharp_overlaps_up_and_down),
         cmocka_unit_test(waits_only_for_what_it_reads),
         cmocka_unit_test(a_fence_waits_for_the_whole),
+        cmocka_unit_test(says_why_the_path_has_no_shares),
         cmocka_unit_test(lanes_run_side_by_side),
         cmocka_unit_test(the_switch_waits_for_the_last),
         cmocka_unit_test(a_queue_holds_up_nobody_else),
