@@ -5,6 +5,8 @@
 
 #include "sim/cli/cli.h"
 
+#define FEW_NODES 64u /* plans for so many are made at once */
+
 /* All transfers at once; those of one source in lanes of their own, so that they share it. */
 static enum status transfers_plan(const struct scenario *scenario, struct plan *ret_plan,
                                   struct error *error)
@@ -136,35 +138,34 @@ static enum status script_of(const struct scenario *scenario, const struct machi
     return script_for(scenario, machine, name, machine->node_count, ret_plan, error);
 }
 
-/* Whether a script leaves reduction to the hosts, by its plan for two nodes: it need not be planned
- * for all where it will not run. */
-static bool leaves_it_to_hosts(const struct scenario *scenario, const struct machine *machine,
-                               const char *name)
-{
-    struct plan plan;
-    struct error error;
-    uint32_t nodes = machine->node_count < 2 ? machine->node_count : 2;
-    if (script_for(scenario, machine, name, nodes, &plan, &error))
-        return false;
-    bool hosts = !plan_uses_switch(&plan);
-    plan_free(&plan);
-    return hosts;
-}
-
 enum status experiment_plan(const struct scenario *scenario, const struct machine *machine,
                             const char *algorithm, const struct mechanism *mechanism,
                             struct plan *ret_plan, const char **ret_name, struct error *error)
 {
+    struct plan plan;
     *ret_name = "";
     if (scenario->transfer_count > 0)
         return transfers_plan(scenario, ret_plan, error);
     const char *name = algorithm ? algorithm : scenario->algorithm ? scenario->algorithm : "ring";
-    /* A mechanism that reduces in the network has its own script, unless the one asked for does. */
-    if (mechanism->algorithm && strcmp(name, mechanism->algorithm) != 0 &&
-        leaves_it_to_hosts(scenario, machine, name))
-        name = mechanism->algorithm;
     *ret_name = name;
-    return script_of(scenario, machine, name, ret_plan, error);
+    if (!mechanism->algorithm || strcmp(name, mechanism->algorithm) == 0)
+        return script_of(scenario, machine, name, ret_plan, error);
+    /* A mechanism that reduces in the network has its own script, unless the one asked for does.
+     * Two nodes show that as well as many, for which a plan may be too large that will not run. */
+    bool all = machine->node_count <= FEW_NODES;
+    uint32_t nodes = all ? machine->node_count : 2;
+    enum status status = script_for(scenario, machine, name, nodes, &plan, error);
+    bool hosts = !status && !plan_uses_switch(&plan);
+    if (all && !hosts) {
+        if (!status)
+            *ret_plan = plan;
+        return status;
+    }
+    if (!status)
+        plan_free(&plan);
+    if (hosts)
+        *ret_name = mechanism->algorithm;
+    return script_of(scenario, machine, *ret_name, ret_plan, error);
 }
 
 static enum status load_column(struct experiment *experiment, const char *algorithm,

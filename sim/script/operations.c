@@ -302,7 +302,9 @@ static void add_operation(lua_State *L, struct plan_op *op, bool given_from)
     if (op->kind != PLAN_RECEIVE)
         op->mechanism = field_mechanism(L, op->kind != PLAN_SEND);
     if (b->plan.op_count >= SCRIPT_MAX_OPS)
-        luaL_error(L, "the plan has more than %d operations; say what repeats with p:loop",
+        luaL_error(L,
+                   "the plan has more than %d operations; say what repeats with p:loop, and send "
+                   "with `from` lane by lane",
                    (int)SCRIPT_MAX_OPS);
     if (own_step)
         must(L, plan_begin_step(&b->plan, &error), &error);

@@ -48,8 +48,11 @@ static void on_count(lua_State *L, lua_Debug *debug)
     }
     sandbox->instructions_spent = true;
     lua_getinfo(L, "l", debug);
-    lua_pushfstring(L, "script:%d: the script runs too long (does a loop never end?)",
-                    debug->currentline);
+    lua_pushfstring(
+        L,
+        "script:%d: the script runs too long (does a loop never end? a send for each of "
+        "very many ranks takes long too: p.rank stands for all of them)",
+        debug->currentline);
     lua_error(L);
 }
 
