@@ -42,6 +42,14 @@ static int collective_of(const struct observation *item)
     return collective_find(name);
 }
 
+/* Whether rows of two variants are of one experiment: nccl-tests' two places are. */
+static bool one_thing(const char *variant, const char *other)
+{
+    return strcmp(variant, other) == 0 || !variant[0] || !other[0] ||
+           (strstr(variant, "of-place") && strstr(other, "in-place")) ||
+           (strstr(variant, "in-place") && strstr(other, "of-place"));
+}
+
 /* A data set that says not which rows it means takes them all: refuse those of another collective,
  * and of experiments that are not one thing. */
 static int check_rows(const struct measured *measured, const struct measured_set *set, size_t first,
@@ -71,6 +79,14 @@ static int check_rows(const struct measured *measured, const struct measured_set
                     "  hint: name one with `what` in the scenario's block `data` "
                     "(scenarios/README.md)\n",
                     set->about.file, items[i].line, other->what, items[i].what);
+            return EXIT_BAD_INPUT;
+        }
+        if (!set->about.variant && !one_thing(items[i].variant, items[first].variant)) {
+            fprintf(stderr,
+                    "%s:%u: \"%s\" and \"%s\" are different series, and one job is compared\n"
+                    "  hint: name one in the scenario: data: [{name: %s, file: %s, variant: %s}]\n",
+                    set->about.file, items[i].line, items[first].variant, items[i].variant,
+                    items[first].variant, base_name(set->about.file), items[first].variant);
             return EXIT_BAD_INPUT;
         }
     }

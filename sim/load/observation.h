@@ -3,11 +3,12 @@
  * An observation is one number of one run: an operation on so many bytes took so long. A run is one
  * start of a tool with everything its head says. The readers take what people have:
  *
- *   nccl-tests   text of all versions, also behind launcher prefixes and mixed with NCCL's log;
- * JSON nccl-info    NCCL_DEBUG=INFO: transport of each channel, GDRDMA or not, algorithm and
- * protocol osu, perftest, gdrcopy, gdsio, nvidia-fs, gds_stats   their text nvbandwidth, perftest
- * their JSON csv          a table with named columns: size_bytes, time_us, algbw_GBps, ...
- * (observe_csv.c); gdprobe's observations are one
+ * - nccl-tests: text of all versions, also behind launcher prefixes and mixed with NCCL's log;
+ * - NCCL_DEBUG=INFO: transport of each channel, GDRDMA or not, algorithm and protocol;
+ * - nccl-tests, nvbandwidth and perftest: their JSON;
+ * - osu, perftest, gdrcopy, gdsio, nvidia-fs, gds_stats: their text;
+ * - CSV: a table with named columns, size_bytes, time_us, algbw_GBps, ... (observe_csv.c);
+ *   gdprobe's observations are one.
  *
  * A row that cannot be read is told, with its line, and left out; whatever was read before and
  * after it stays. Only a file that gives nothing at all is a failure. Numbers are SI units.

@@ -10,8 +10,10 @@
  * `device`) for payload_B of payload; a time without a size is one of software. Its head of
  * `# key: value` lines and the machine's facts behind `#| ` are not needed here.
  *
- * Columns are known by the names in `columns` below, which carry their unit; others are left out.
- * A row needs a size (or payload) and a time, a rate or a count.
+ * Columns are known by the names in `columns` below, or by their last word where that is a unit:
+ * "nccl_time_us" and "nccl_busbw_GBps" are a time and a rate of one series, "nccl", which becomes
+ * the variant of its observations; "min_ns" and "p90_ns" are how far a time spreads. Others are
+ * left out. A row needs a size (or payload; "32 MB" is one) and a time, a rate or a count.
  */
 #include <csv.h>
 #include <math.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/units.h"
 #include "sim/load/observation.h"
 
 #define MAX_FIELDS 64
@@ -56,27 +59,8 @@ static const struct {
     {"bytes", SIZE, 1},
     {"size", SIZE, 1},
     {"msg_size", SIZE, 1},
-    {"median_us", TIME, 1e-6},
-    {"time_us", TIME, 1e-6},
-    {"avg_us", TIME, 1e-6},
-    {"avg_time_us", TIME, 1e-6},
-    {"avg_latency_us", TIME, 1e-6},
-    {"latency_us", TIME, 1e-6},
     {"us", TIME, 1e-6},
-    {"time_s", TIME, 1},
-    {"t_avg_us", TIME, 1e-6},
-    {"time_ms", TIME, 1e-3},
-    {"min_us", LOW, 1e-6},
-    {"p90_us", HIGH, 1e-6},
-    {"p99_us", HIGH, 1e-6},
-    {"max_us", HIGH, 1e-6},
-    {"algbw_GBps", ALGBW, 1e9},
-    {"bandwidth_GBps", ALGBW, 1e9},
-    {"bw_GBps", ALGBW, 1e9},
     {"GBps", ALGBW, 1e9},
-    {"bandwidth_MBps", ALGBW, 1e6},
-    {"bw_MBps", ALGBW, 1e6},
-    {"busbw_GBps", BUSBW, 1e9},
     {"bytes_per_call", COUNTED, 1},
     {"counted_bytes", COUNTED, 1},
     {"value_bytes", COUNTED, 1},
@@ -93,6 +77,24 @@ static const struct {
     {"device", VARIANT, 1},
     {"counter", PART, 1},
 };
+
+/* Last words of a name that are units. A second alone would also be one of "samples_s". */
+static const struct {
+    const char *name;
+    enum field field;
+    double unit;
+} units[] = {{"ns", TIME, 1e-9},       {"us", TIME, 1e-6},       {"ms", TIME, 1e-3},
+             {"GBps", ALGBW, 1e9},     {"GiBps", ALGBW, 0x1p30}, {"MBps", ALGBW, 1e6},
+             {"MiBps", ALGBW, 0x1p20}, {"Gbps", ALGBW, 125e6},   {"Mbps", ALGBW, 125e3}};
+
+/* Other words of such a name that say which quantity it is; what is left names the series. */
+static const struct {
+    const char *name;
+    enum field field; /* UNKNOWN: as the unit says */
+} quantities[] = {{"time", UNKNOWN},      {"latency", UNKNOWN}, {"t", UNKNOWN},   {"bw", UNKNOWN},
+                  {"bandwidth", UNKNOWN}, {"algbw", ALGBW},     {"busbw", BUSBW}, {"avg", UNKNOWN},
+                  {"median", UNKNOWN},    {"mean", UNKNOWN},    {"min", LOW},     {"max", HIGH},
+                  {"p90", HIGH},          {"p99", HIGH}};
 
 /* What gdprobe writes; "value" is what only it has. */
 static const struct {
@@ -112,6 +114,10 @@ struct reader {
     char fields[MAX_FIELDS][FIELD_SIZE];
     enum field kind[MAX_FIELDS];
     double unit[MAX_FIELDS];
+    size_t series[MAX_FIELDS]; /* that a measured column belongs to; 0: what has no name */
+    char label[MAX_FIELDS + 1][FIELD_SIZE]; /* of each series */
+    bool filled[MAX_FIELDS + 1];            /* whether it has a column that is a measurement */
+    size_t series_count;
     bool counters; /* a column "counter": then "bytes" beside another size is what it counted */
     bool useless;  /* columns are missing: told once, not for each row */
     int row_end;   /* CR or LF that ended the last row */
@@ -128,45 +134,98 @@ static void take_field(void *text, size_t length, void *data)
     reader->field_count++;
 }
 
+static size_t series_of(struct reader *reader, const char *label)
+{
+    size_t i = 0;
+    while (i < reader->series_count && strcmp(reader->label[i], label) != 0)
+        i++;
+    if (i == reader->series_count)
+        snprintf(reader->label[reader->series_count++], FIELD_SIZE, "%s", label);
+    return i;
+}
+
+/* A name that ends in a unit: its quantity, and the series that its other words name. */
+static void read_quantity(struct reader *reader, size_t column, const char *name)
+{
+    const char *last = strrchr(name, '_');
+    char label[FIELD_SIZE] = "";
+    size_t used = 0;
+    for (size_t i = 0; last && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(last + 1, units[i].name) == 0) {
+            reader->kind[column] = units[i].field;
+            reader->unit[column] = units[i].unit;
+        }
+    if (strcmp(name, "time_s") == 0) {
+        reader->kind[column] = TIME;
+        reader->unit[column] = 1;
+    }
+    if (reader->kind[column] == UNKNOWN)
+        return;
+    for (const char *at = name; at < last; at += strcspn(at, "_") + 1) {
+        size_t length = strcspn(at, "_"), i = 0;
+        const size_t count = sizeof quantities / sizeof quantities[0];
+        while (i < count && (strlen(quantities[i].name) != length ||
+                             strncmp(quantities[i].name, at, length) != 0))
+            i++;
+        if (i == count)
+            used += (size_t)snprintf(label + used, sizeof label - used, "%s%.*s", used ? "_" : "",
+                                     (int)length, at);
+        else if (quantities[i].field == BUSBW || reader->kind[column] == TIME)
+            reader->kind[column] =
+                quantities[i].field == UNKNOWN ? reader->kind[column] : quantities[i].field;
+    }
+    reader->series[column] = series_of(reader, label);
+}
+
+static void read_name(struct reader *reader, size_t column, const char *name, bool probe)
+{
+    reader->kind[column] = UNKNOWN;
+    reader->unit[column] = 1;
+    for (size_t j = 0; probe && j < sizeof probe_columns / sizeof probe_columns[0]; j++)
+        if (strcmp(name, probe_columns[j].name) == 0) {
+            reader->kind[column] = probe_columns[j].field;
+            return;
+        }
+    for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++)
+        if (strcmp(name, columns[j].name) == 0) {
+            reader->kind[column] = columns[j].field;
+            reader->unit[column] = columns[j].unit;
+            return;
+        }
+    read_quantity(reader, column, name);
+}
+
+static bool is_measured(enum field kind)
+{
+    return kind == TIME || kind == ALGBW || kind == BUSBW || kind == COUNTED || kind == VALUE;
+}
+
 static void read_names(struct reader *reader)
 {
-    bool sized = false, probe = false;
+    bool sized = false, probe = false, measured = false;
     for (size_t i = 0; i < reader->field_count && i < MAX_FIELDS; i++)
         probe = probe || strcmp(reader->fields[i], "experiment") == 0;
     reader->column_count = reader->field_count < MAX_FIELDS ? reader->field_count : MAX_FIELDS;
+    series_of(reader, "");
     for (size_t i = 0; i < reader->column_count; i++) {
         const char *name = reader->fields[i];
-        reader->kind[i] = UNKNOWN;
         if (i == 0 && strncmp(name, "\xEF\xBB\xBF", 3) == 0)
             name += 3;
-        for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++)
-            if (strcmp(name, columns[j].name) == 0) {
-                reader->kind[i] = columns[j].field;
-                reader->unit[i] = columns[j].unit;
-            }
-        for (size_t j = 0; probe && j < sizeof probe_columns / sizeof probe_columns[0]; j++)
-            if (strcmp(name, probe_columns[j].name) == 0) {
-                reader->kind[i] = probe_columns[j].field;
-                reader->unit[i] = 1;
-            }
+        read_name(reader, i, name, probe);
         if (reader->kind[i] == SIZE) {
             if (sized && strcmp(name, "bytes") == 0)
                 reader->kind[i] = COUNTED;
             sized = true;
         }
-    }
-    for (size_t i = 0; i < reader->column_count; i++)
         reader->counters = reader->counters || reader->kind[i] == PART;
-    bool measured = false;
-    for (size_t i = 0; i < reader->column_count; i++)
-        measured = measured || reader->kind[i] == TIME || reader->kind[i] == ALGBW ||
-                   reader->kind[i] == BUSBW || reader->kind[i] == COUNTED ||
-                   reader->kind[i] == VALUE;
+        if (is_measured(reader->kind[i]))
+            measured = reader->filled[reader->series[i]] = true;
+    }
     reader->useless = !sized || !measured;
     if (reader->useless)
         diag_add(reader->diag, (struct mark){reader->in->name, reader->line, 1},
-                 "name them for example size_bytes,time_us; known are also median_us, latency_us, "
-                 "algbw_GBps, busbw_GBps, bandwidth_MBps, bytes_per_call",
+                 "name them for example size_bytes,time_us; a name that ends in _us, _ns, _ms, "
+                 "_GBps, _Gbps, _MBps or _MiBps is a time or a rate",
                  "no column of these is a %s", sized ? "time, rate or count" : "size");
 }
 
@@ -181,15 +240,16 @@ static void words_of(const struct reader *reader, enum field kind, char *to, siz
                                      reader->fields[i]);
 }
 
-static bool number_of(const struct reader *reader, enum field kind, double *ret_value,
-                      size_t *ret_wrong)
+static bool number_of(const struct reader *reader, enum field kind, size_t series,
+                      double *ret_value, size_t *ret_wrong)
 {
     for (size_t i = 0; i < reader->column_count; i++) {
         const struct text_word word = {reader->fields[i], strlen(reader->fields[i])};
         double value;
-        if (reader->kind[i] != kind || word.length == 0)
+        if (reader->kind[i] != kind || reader->series[i] != series || word.length == 0)
             continue;
-        if (text_number(&word, &value)) {
+        if (text_number(&word, &value) ||
+            (kind == SIZE && !units_parse(word.start, word.length, DIM_BYTES, &value, NULL))) {
             *ret_value = value * reader->unit[i];
             return true;
         }
@@ -198,7 +258,8 @@ static bool number_of(const struct reader *reader, enum field kind, double *ret_
     return false;
 }
 
-static void read_row(struct reader *reader)
+/* What a row says of one series. */
+static void read_series(struct reader *reader, size_t series)
 {
     char what[FIELD_SIZE * 2], variant[FIELD_SIZE * 6], part[FIELD_SIZE];
     double value[UNKNOWN];
@@ -206,7 +267,8 @@ static void read_row(struct reader *reader)
     for (int i = 0; i < UNKNOWN; i++) {
         value[i] = (double)NAN;
         if (i < WHAT)
-            number_of(reader, (enum field)i, &value[i], &wrong);
+            number_of(reader, (enum field)i, i >= TIME && i <= BUSBW ? series : 0, &value[i],
+                      &wrong);
     }
     struct mark mark = {reader->in->name, reader->line, 1};
     char unit[FIELD_SIZE], quantity[FIELD_SIZE], device[FIELD_SIZE], chunk[FIELD_SIZE];
@@ -228,6 +290,8 @@ static void read_row(struct reader *reader)
     bool counts = reader->counters && !isnan(value[COUNTED]);
     if (reader->field_count < reader->column_count || isnan(value[SIZE]) ||
         (isnan(value[TIME]) && isnan(value[ALGBW]) && isnan(value[BUSBW]) && !counts)) {
+        if (series > 0 && !wrong && !isnan(value[SIZE]))
+            return; /* an empty place in a table of several series */
         if (wrong)
             diag_add(reader->diag, mark, "the other rows are used",
                      "\"%s\" in column %zu is no number", reader->fields[wrong - 1], wrong);
@@ -258,6 +322,9 @@ static void read_row(struct reader *reader)
             snprintf(variant + strlen(variant), sizeof variant - strlen(variant), " %s", more[i]);
     if (!isnan(value[PLACE]))
         snprintf(variant, sizeof variant, "%s", value[PLACE] > 0 ? "in-place" : "out-of-place");
+    if (series > 0)
+        snprintf(variant + strlen(variant), sizeof variant - strlen(variant), "%s%s",
+                 variant[0] ? " " : "", reader->label[series]);
     struct observation *item = observe_add(reader->all, reader->line, what, variant, value[SIZE]);
     if (!item)
         return;
@@ -280,10 +347,12 @@ static void take_row(int end, void *data)
     bool blank =
         reader->field_count == 0 || (reader->field_count == 1 && reader->fields[0][0] == '\0');
     if (!blank && reader->fields[0][0] != '#') {
-        if (reader->column_count == 0)
+        bool had_names = reader->column_count > 0;
+        if (!had_names)
             read_names(reader);
-        else if (!reader->useless)
-            read_row(reader);
+        for (size_t i = 0; had_names && !reader->useless && i < reader->series_count; i++)
+            if (reader->filled[i])
+                read_series(reader, i);
     }
     reader->field_count = 0;
 }

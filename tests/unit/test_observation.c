@@ -277,6 +277,26 @@ static void tables_with_names(void **state)
     complains("its rate is not above 0");
 }
 
+/* Two programs beside each other: 2 us for 1 MiB by the first, 4 GB/s by the second. */
+static void tables_of_several_series(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text("size,ours_time_us,ours_min_us,nccl_bw_Gbps,nccl_busbw_GBps,note\n"
+                               "1 MiB,2,1.5,32,7,x\n2 MiB,,,32,7,x\n4 MiB,3,,fast,,x\n"),
+                     STATUS_OK);
+    assert_int_equal(all.count, 4);
+    is_point(0, "", "ours", 1048576, 2e-6);
+    near_to(all.items[0].low_s, 1.5e-6);
+    is_point(1, "", "nccl", 1048576, 1048576 / 4e9);
+    near_to(all.items[1].busbw_Bps, 7e9);
+    is_point(2, "", "nccl", 2097152, 2097152 / 4e9);
+    is_point(3, "", "ours", 4194304, 3e-6);
+    assert_int_equal(diag_count(&diag), 1);
+    complains("\"fast\" in column 4 is no number");
+    assert_int_equal(read_text("size_bytes,samples_s\n8,3\n"), STATUS_INPUT);
+    complains("no column of these is a time, rate or count");
+}
+
 static void observations_of_gdprobe(void **state)
 {
     (void)state;
@@ -323,11 +343,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(nccl_tests_as_printed),   TEST(nccl_tests_of_all_ages),
-        TEST(row_cut_by_a_log),        TEST(the_label_lies),
-        TEST(json_of_three_tools),     TEST(what_is_broken_loses_nothing_before),
-        TEST(tables_of_other_tools),   TEST(tables_with_names),
-        TEST(observations_of_gdprobe), TEST(a_million_rows),
+        TEST(nccl_tests_as_printed),    TEST(nccl_tests_of_all_ages),
+        TEST(row_cut_by_a_log),         TEST(the_label_lies),
+        TEST(json_of_three_tools),      TEST(what_is_broken_loses_nothing_before),
+        TEST(tables_of_other_tools),    TEST(tables_with_names),
+        TEST(tables_of_several_series), TEST(observations_of_gdprobe),
+        TEST(a_million_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
