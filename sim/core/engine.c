@@ -100,17 +100,14 @@ static enum status walk_start(struct walk *walk)
         return status;
     /* The switch has a lane for each of its ports, so that they run side by side. */
     walk->lane_count = (size_t)walk->ranks * lanes * (plan_uses_switch(walk->plan) ? 2 : 1);
-    walk->lanes = calloc(walk->lane_count + 1, sizeof *walk->lanes);
+    const size_t lanes_size = (walk->lane_count + 1) * sizeof *walk->lanes;
+    walk->lanes = aligned_alloc(sizeof *walk->lanes, lanes_size);
     walk->seen = calloc(walk->fold.kind ? walk->used_count : 1, sizeof *walk->seen);
     if (!walk->lanes || !walk->seen)
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
-    for (size_t i = 0; i < walk->lane_count; i++) {
-        uint32_t owner = (uint32_t)(i / lanes), ranks = walk->ranks;
-        walk->lanes[i].rank = owner < ranks ? owner : ranks;
-        walk->lanes[i].member = owner < ranks ? owner : owner - ranks;
-        walk->lanes[i].number = (uint8_t)(i % lanes);
-        plan_first(walk->plan, &walk->lanes[i].cursor);
-    }
+    memset(walk->lanes, 0, lanes_size);
+    for (size_t i = 0; i < walk->lane_count; i++)
+        walk_lane_init(walk, &walk->lanes[i], (uint32_t)(i / lanes), (uint32_t)(i % lanes));
     return turns_init(walk);
 }
 
@@ -123,6 +120,7 @@ static void walk_free(struct walk *walk)
         privates_free(&walk->privates);
         free(walk->lanes);
         free(walk->flows);
+        free(walk->flow_traces);
         free(walk->seen);
     }
     mailroom_free(&walk->mailroom);
@@ -185,22 +183,26 @@ static void fetch(const void *from, size_t size)
  * meantime. Large runs do not fit into the cache. */
 static inline void look_forward(const struct walk *walk)
 {
-    const struct event *later = queue_peek(&walk->queue, 8);
+    const struct event *later = queue_peek(&walk->queue, 12);
     if (later) {
-        fetch(&walk->lanes[later->rank], sizeof *walk->lanes);
+        fetch(&walk->lanes[later->rank], 64);
         if (later->key >> 59 != WAKE_STAGE)
             fetch(&walk->flows[later->what], sizeof *walk->flows);
     }
-    later = queue_peek(&walk->queue, 4);
+    later = queue_peek(&walk->queue, 8);
     if (!later || later->key >> 59 == WAKE_STAGE)
         return;
-    const struct flow *flow = &walk->flows[later->what];
-    const uint32_t to = flow->transfer.to;
+    uint32_t to = walk->flows[later->what].transfer.to;
     if (to < walk->ranks) {
         fetch(&walk->lanes[to * walk->plan->lanes], sizeof *walk->lanes);
         fetch(&walk->mailroom.inbox[to], sizeof *walk->mailroom.inbox);
-        fetch(walk->mailroom.inbox[to].receives, sizeof *walk->mailroom.inbox->receives);
     }
+    later = queue_peek(&walk->queue, 4);
+    if (later->key >> 59 == WAKE_STAGE)
+        return;
+    to = walk->flows[later->what].transfer.to;
+    if (to < walk->ranks)
+        fetch(walk->mailroom.inbox[to].receives, sizeof *walk->mailroom.inbox->receives);
 }
 
 static enum status run_events(struct walk *walk)

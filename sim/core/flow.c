@@ -1,66 +1,64 @@
 /* flow.c: one slice on its way: it takes the resources of its stages. See walk.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/core/walk.h"
 
-uint32_t flow_take(struct walk *walk)
+static bool flows_grow(struct walk *walk)
 {
-    if (walk->free_flow != UINT32_MAX) {
-        uint32_t index = walk->free_flow;
-        walk->free_flow = walk->flows[index].next_free;
-        return index;
+    const uint32_t count = walk->flow_count, capacity = count ? 2 * count : 64;
+    struct flow *flows = aligned_alloc(_Alignof(struct flow), capacity * sizeof *flows);
+    struct flow_trace *traces = realloc(walk->flow_traces, capacity * sizeof *traces);
+    if (traces)
+        walk->flow_traces = traces;
+    if (!flows || !traces) {
+        free(flows);
+        return false;
     }
-    if (walk->flow_count == walk->flow_capacity) {
-        uint32_t capacity = walk->flow_capacity ? 2 * walk->flow_capacity : 64;
-        struct flow *grown = realloc(walk->flows, capacity * sizeof *grown);
-        if (grown)
-            walk->flows = grown;
-        if (!grown) {
-            error_set(walk->error, STATUS_NOMEM, "out of memory");
-            return UINT32_MAX;
-        }
-        walk->flow_capacity = capacity;
+    if (count > 0)
+        memcpy(flows, walk->flows, count * sizeof *flows);
+    memset(traces + count, 0, (capacity - count) * sizeof *traces);
+    free(walk->flows);
+    walk->flows = flows;
+    walk->flow_capacity = capacity;
+    return true;
+}
+
+uint32_t flow_new(struct walk *walk)
+{
+    if (walk->flow_count == walk->flow_capacity && !flows_grow(walk)) {
+        error_set(walk->error, STATUS_NOMEM, "out of memory");
+        return UINT32_MAX;
     }
     return walk->flow_count++;
 }
 
-void flow_give(struct walk *walk, uint32_t index)
+enum status walk_not_pushed(struct walk *walk, const struct event *event)
 {
-    walk->flows[index].live = false;
-    walk->flows[index].next_free = walk->free_flow;
-    walk->free_flow = index;
-}
-
-enum status walk_push(struct walk *walk, int64_t time_ps, struct event event)
-{
-    if (time_ps < 0 || time_ps > ENGINE_MAX_TIME_PS)
+    if (event->time_ps < 0 || event->time_ps > ENGINE_MAX_TIME_PS)
         return error_set(walk->error, STATUS_FAILED, "the run takes more than 53 days");
-    event.time_ps = time_ps;
-    /* Equal nodes have their turn one after the other. What comes now, but before the others'
-     * turn, would find some nodes further on than others. */
-    if (time_ps == walk->now && walk->fold.kind && event.key <= walk->root_key)
-        walk->fold_broken = true;
-    if (!queue_push(&walk->queue, event))
-        return error_set(walk->error, STATUS_NOMEM, "out of memory");
-    return STATUS_OK;
+    return error_set(walk->error, STATUS_NOMEM, "out of memory");
 }
 
-static enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps)
+/* Written once, made three times: with the trace or a fold, without both, and so for plain stages.
+ */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+static ALWAYS_INLINE enum status flow_event(struct walk *walk, uint32_t index, int64_t time_ps)
 {
     struct flow *flow = &walk->flows[index];
     flow->event_ps = time_ps;
-    return walk_push(walk, time_ps,
-                     (struct event){.key = event_key(flow->stage, flow->hop, flow->order),
-                                    .rank = flow->lane,
-                                    .what = index});
+    return walk_push(walk, (struct event){.time_ps = time_ps,
+                                          .key = event_key(flow->stage, flow->hop, flow->order),
+                                          .rank = flow->lane,
+                                          .what = index});
 }
 
 /* ---- resources ------------------------------------------------------------------------------ */
 
-/* Uplinks of the fabric come after the nodes' resources. A flow inside one leaf passes none. */
-#define NOWHERE SIZE_MAX
-
-static size_t uplink(struct walk *walk, const struct flow *flow, const struct timed_use *use)
+/* Uplinks of the fabric come after the nodes' resources. NULL: a flow inside one leaf passes none.
+ */
+static struct used *uplink(struct walk *walk, const struct flow *flow, const struct timed_use *use)
 {
     const uint32_t nodes[2] = {flow->transfer.from / walk->ports, flow->transfer.to / walk->ports};
     const uint32_t nics[2] = {flow->timing->nic[0], flow->timing->nic[1]};
@@ -68,10 +66,10 @@ static size_t uplink(struct walk *walk, const struct flow *flow, const struct ti
     uint32_t which[2];
     size_t down = use->resource - (size_t)walk->machine->node.uplinks;
     if (!machine_uplinks(walk->machine, nodes, nics, flow->transfer.op->lane, which))
-        return NOWHERE;
+        return NULL;
     if (flow->slice == 0)
         walk->uplink_chunks[down * half + which[down]] += flow->transfer.count;
-    return walk->first_uplink + down * half + which[down];
+    return &walk->used[walk->first_uplink + down * half + which[down]];
 }
 
 /* A lane's channel, or the requests between two devices: the other device is the NIC of a flow
@@ -106,8 +104,9 @@ static void see(struct walk *walk, const struct flow *flow, const struct timed_u
 {
     if (walk->turn == TURN_SWITCH)
         return;
-    uint32_t apart =
-        use->end == END_SRC ? walk->turn : fold_add(&walk->fold, walk->turn, flow->apart);
+    uint32_t apart = use->end == END_SRC ? walk->turn
+                                         : fold_add(&walk->fold, walk->turn,
+                                                    fold_apart(&walk->fold, flow->transfer.from));
     if (seen->root == walk->root && seen->apart != apart)
         walk->fold_broken = true;
     seen->root = walk->root;
@@ -116,36 +115,38 @@ static void see(struct walk *walk, const struct flow *flow, const struct timed_u
 
 /* ---- stages --------------------------------------------------------------------------------- */
 
-/* Written once, made twice: with the trace or a fold, and without both. */
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
 static void flow_record(struct walk *walk, struct flow *flow, const struct trace_cause *cause,
                         uint16_t waited)
 {
-    flow->record = trace_add(&walk->trace, (struct trace_record){.timing = flow->timing,
-                                                                 .cause = *cause,
-                                                                 .stage = (uint16_t)flow->stage,
-                                                                 .waited = waited});
+    struct flow_trace *trace = &walk->flow_traces[flow - walk->flows];
+    trace->record = trace_add(&walk->trace, (struct trace_record){.timing = flow->timing,
+                                                                  .cause = *cause,
+                                                                  .stage = (uint16_t)flow->stage,
+                                                                  .waited = waited});
 }
 
 /* The whole stage is booked: its end is an event. A thread that waits for the stage is busy until
  * then, and so is its lane. `here` is the record that led to now, not to the last booking. */
-static ALWAYS_INLINE enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here)
+static ALWAYS_INLINE enum status stage_booked(struct walk *walk, uint32_t index, uint32_t here,
+                                              const bool traced)
 {
     struct flow *flow = &walk->flows[index];
-    const struct timed_stage *stage = &flow->timing->stages[flow->stage];
+    struct flow_trace *trace = &walk->flow_traces[index];
+    const struct timed_stage *stage = flow->timed;
     if (stage->blocking) {
         const struct timed_use *use = &flow->timing->uses[stage->first_use];
-        const size_t place = walk_resource(walk, flow->node[use->end], use->resource);
+        const size_t place = use->row + flow->node[use->end];
         struct used *thread = &walk->used[place];
         thread->busy_ps += flow->finish_ps - thread->free_ps;
         thread->free_ps = flow->finish_ps;
-        walk->used_causes[place] = flow->finish;
         flow->next_ps = flow->finish_ps;
-        flow->next = flow->finish;
+        if (traced)
+            walk->used_causes[place] = trace->next = trace->finish;
     }
-    flow->finish.exit = TRACE_END;
-    flow->finish.hops = flow->hops;
+    if (traced) {
+        trace->finish.exit = TRACE_END;
+        trace->finish.hops = flow->hops;
+    }
     enum status status = flow_event(walk, index,
                                     flow->finish_ps + stage->pcie_latency_ps +
                                         stage->wire_latency_ps + flow->hops * stage->hop_ps);
@@ -153,14 +154,14 @@ static ALWAYS_INLINE enum status stage_booked(struct walk *walk, uint32_t index,
         return status;
     if (flow->next_ps < walk->now) { /* it stood in a queue for longer than that */
         flow->next_ps = walk->now;
-        flow->next =
-            (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = flow->next.use};
+        if (traced)
+            trace->next =
+                (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = trace->next.use};
     }
     struct lane *lane = &walk->lanes[flow->lane];
     lane->free_ps = flow->next_ps;
-    lane->cause = flow->next;
-    if (lane->waits != WAIT_FREE)
-        return STATUS_OK;
+    if (traced)
+        lane->cause = trace->next;
     if (lane->free_ps > walk->now) /* a wake will do it, if there is anything to issue */
         return walk_lane_run(walk, flow->lane, WAIT_FREE);
     const struct trace_cause before = walk->now_cause;
@@ -175,41 +176,42 @@ static ALWAYS_INLINE enum status stage_booked(struct walk *walk, uint32_t index,
  * there, so that nobody waits for a resource that is idle. A thread that waits for the stage must
  * know its end at once: then all is booked ahead. */
 static ALWAYS_INLINE enum status advance(struct walk *walk, uint32_t index, const bool traced,
-                                         const bool folded)
+                                         const bool folded, const bool plain)
 {
     struct flow *flow = &walk->flows[index];
-    const struct timed_stage *stage = &flow->timing->stages[flow->stage];
-    const struct timed_use *uses = &flow->timing->uses[stage->first_use];
-    const uint16_t count = stage->use_count;
+    const struct timed_stage *stage = flow->timed;
+    const struct timed_use *use = &flow->timing->uses[stage->first_use + flow->hop];
+    const struct timed_use *const end_use = use + (stage->use_count - flow->hop);
+    struct used *const rows = walk->used;
     const int64_t now = walk->now;
     int64_t head = now - (flow->hop == 0 ? stage->ahead_ps : 0);
     int64_t finish_ps = flow->finish_ps, next_ps = flow->next_ps;
-    uint32_t here = flow->record;
-    for (uint16_t at = flow->hop; at < count; at++) {
-        const struct timed_use *use = &uses[at];
-        const uint16_t number = (uint16_t)(stage->first_use + at);
+    struct flow_trace *trace = &walk->flow_traces[index];
+    uint32_t here = traced ? trace->record : TRACE_NONE;
+    for (; use < end_use; use++) {
+        const uint16_t number = (uint16_t)(use - flow->timing->uses);
         struct private_use *own = NULL;
-        size_t place;
-        here = flow->record;
-        if (use->end != END_FABRIC)
-            place = walk_resource(walk, flow->node[use->end], use->resource);
+        struct used *used;
+        if (traced)
+            here = trace->record;
+        if (plain || use->end != END_FABRIC)
+            used = &rows[use->row + flow->node[use->end]];
         else {
-            place = uplink(walk, flow, use);
-            if (place == NOWHERE)
+            used = uplink(walk, flow, use);
+            if (!used)
                 continue;
             flow->hops++;
         }
-        struct used *used = &walk->used[place];
         int64_t start = head;
         if (use->queues) {
             if (folded)
-                see(walk, flow, use, &walk->seen[place]);
+                see(walk, flow, use, &walk->seen[used - walk->used]);
             if (used->free_ps > start) {
                 start = used->free_ps;
                 if (traced)
-                    flow_record(walk, flow, &walk->used_causes[place], number);
+                    flow_record(walk, flow, &walk->used_causes[used - walk->used], number);
             }
-        } else if (use->busy_ps > 0) {
+        } else if (!plain && use->busy_ps > 0) {
             own = private_use(walk, flow, use);
             if (!own)
                 return STATUS_NOMEM;
@@ -222,63 +224,83 @@ static ALWAYS_INLINE enum status advance(struct walk *walk, uint32_t index, cons
             }
         }
         /* Keep it busy from then on, and note what its becoming free would be caused by. */
-        const struct trace_cause cause = {.record = flow->record, .exit = TRACE_USE, .use = number};
+        const struct trace_cause cause = {
+            .record = traced ? trace->record : TRACE_NONE, .exit = TRACE_USE, .use = number};
         const int64_t end = start + use->busy_ps;
         used->busy_ps += use->busy_ps;
         if (use->queues) {
             used->free_ps = end;
             if (traced)
-                walk->used_causes[place] = cause;
+                walk->used_causes[used - walk->used] = cause;
         }
         if (own) {
             own->free_ps = end;
-            own->cause = cause;
+            if (traced)
+                own->cause = cause;
         }
         if (end > finish_ps) {
             finish_ps = end;
             if (traced)
-                flow->finish = cause;
+                trace->finish = cause;
         }
         /* The sender's own resources pace it; what is further on may queue up to the window. */
         if (use->end == END_SRC && end - use->offset_ps > next_ps) {
             next_ps = end - use->offset_ps;
             if (traced) {
-                flow->next = cause;
-                flow->next.exit = TRACE_PERIOD;
+                trace->next = cause;
+                trace->next.exit = TRACE_PERIOD;
             }
         }
-        head = start + (at == 0 && stage->has_thread ? stage->handoff_ps : 0);
-        if (head > now && at + 1 < count && !stage->blocking) {
-            flow->hop = (uint16_t)(at + 1);
+        head = start + use->after_ps;
+        if (head > now && use + 1 < end_use && (plain || !stage->blocking)) {
+            flow->hop = (uint16_t)(use + 1 - &flow->timing->uses[stage->first_use]);
             flow->finish_ps = finish_ps;
             flow->next_ps = next_ps;
             return flow_event(walk, index, head);
         }
     }
-    flow->hop = count;
+    flow->hop = stage->use_count;
     flow->finish_ps = finish_ps;
     flow->next_ps = next_ps;
-    return stage_booked(walk, index, here);
+    return stage_booked(walk, index, here, traced);
+}
+
+static __attribute__((noinline)) enum status advance_noting(struct walk *walk, uint32_t index)
+{
+    return advance(walk, index, true, walk->fold.kind != FOLD_NONE, false);
+}
+
+static __attribute__((noinline)) enum status advance_plain(struct walk *walk, uint32_t index)
+{
+    return advance(walk, index, false, false, true);
+}
+
+static __attribute__((noinline)) enum status advance_any(struct walk *walk, uint32_t index)
+{
+    return advance(walk, index, false, false, false);
 }
 
 enum status flow_advance(struct walk *walk, uint32_t index)
 {
-    return walk->trace.on || walk->fold.kind
-               ? advance(walk, index, true, walk->fold.kind != FOLD_NONE)
-               : advance(walk, index, false, false);
+    if (walk->trace.on || walk->fold.kind)
+        return advance_noting(walk, index);
+    return walk->flows[index].timed->plain ? advance_plain(walk, index) : advance_any(walk, index);
 }
 
 enum status flow_stage(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
+    flow->timed = &flow->timing->stages[flow->stage];
     flow->hop = 0;
     flow->hops = 0;
     flow->finish_ps = flow->next_ps = walk->now;
-    if (walk->trace.on)
+    if (walk->trace.on) {
+        struct flow_trace *trace = &walk->flow_traces[index];
         flow_record(walk, flow, &walk->now_cause, TRACE_NO_USE);
-    flow->finish = flow->next = (struct trace_cause){
-        .record = flow->record, .use = flow->timing->stages[flow->stage].first_use};
-    flow->next.exit = TRACE_BEGUN;
+        trace->finish = trace->next =
+            (struct trace_cause){.record = trace->record, .use = flow->timed->first_use};
+        trace->next.exit = TRACE_BEGUN;
+    }
     walk->ledger->events++;
     return flow_advance(walk, index);
 }

@@ -146,10 +146,10 @@ bool mailroom_every_turn(const struct mailroom *mailroom, size_t index)
 
 /* ---- receives ------------------------------------------------------------------------------- */
 
-static struct receive *find(struct inbox *inbox, uint64_t step, uint32_t op, uint32_t from,
-                            uint32_t edge)
+static inline struct receive *find(struct inbox *inbox, uint64_t step, uint32_t op, uint32_t from,
+                                   uint32_t edge)
 {
-    for (size_t i = 0; i < inbox->count; i++) {
+    for (uint32_t i = 0; i < inbox->count; i++) {
         struct receive *r = &inbox->receives[i];
         if (r->step == step && r->op == op && r->from == from && r->edge == edge)
             return r;
@@ -160,7 +160,7 @@ static struct receive *find(struct inbox *inbox, uint64_t step, uint32_t op, uin
 static struct receive *append(struct inbox *inbox, struct error *error)
 {
     if (inbox->count == inbox->capacity) {
-        size_t capacity = inbox->capacity ? 2 * inbox->capacity : 4;
+        uint32_t capacity = inbox->capacity ? 2 * inbox->capacity : 4;
         struct receive *grown = realloc(inbox->receives, capacity * sizeof *grown);
         if (!grown) {
             no_memory(error);
@@ -169,44 +169,76 @@ static struct receive *append(struct inbox *inbox, struct error *error)
         inbox->receives = grown;
         inbox->capacity = capacity;
     }
-    struct receive *receive = &inbox->receives[inbox->count++];
-    memset(receive, 0, sizeof *receive);
+    return &inbox->receives[inbox->count++];
+}
+
+static inline void drop(struct inbox *inbox, struct receive *receive)
+{
+    const struct receive *last = &inbox->receives[--inbox->count];
+    if (receive->missing)
+        free(receive->missing);
+    if (receive != last)
+        *receive = *last;
+}
+
+/* One slice more is here. */
+static inline void count_arrived(struct inbox *inbox, const struct receive *receive)
+{
+    inbox->complete += receive->arrived == receive->slices;
+}
+
+/* Those that are complete and expected. */
+static void drop_complete(struct inbox *inbox)
+{
+    for (uint32_t i = inbox->count; i-- > 0;) {
+        struct receive *receive = &inbox->receives[i];
+        if (receive->expected && receive->slices > 0 && receive->arrived >= receive->slices) {
+            drop(inbox, receive);
+            inbox->complete--;
+        }
+    }
+}
+
+static void differ(const struct transfer *transfer, uint64_t step, struct error *error)
+{
+    error_set(error, STATUS_INPUT,
+              "step %llu: the members of one group send different chunks to their switch",
+              (unsigned long long)step + 1);
+    if (error)
+        error->line = transfer->op->line;
+}
+
+static inline uint32_t op_number(const struct mailroom *mailroom, const struct plan_op *op)
+{
+    return (uint32_t)(op - mailroom->plan->ops);
+}
+
+static struct receive *record_new(const struct mailroom *mailroom, struct inbox *inbox,
+                                  const struct transfer *transfer, uint64_t step,
+                                  struct error *error)
+{
+    struct receive *receive = append(inbox, error);
+    if (receive)
+        *receive = (struct receive){.step = step,
+                                    .op = op_number(mailroom, transfer->op),
+                                    .from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from,
+                                    .edge = transfer->edge,
+                                    .chunk = transfer->into,
+                                    .count = transfer->count};
     return receive;
 }
 
-static void drop_if_done(struct inbox *inbox, struct receive *receive)
+static inline struct receive *record(struct mailroom *mailroom, struct inbox *inbox,
+                                     const struct transfer *transfer, uint64_t step,
+                                     struct error *error)
 {
-    if (!receive->expected || receive->slices == 0 || receive->arrived < receive->slices)
-        return;
-    free(receive->missing);
-    *receive = inbox->receives[--inbox->count];
-}
-
-static struct receive *record(struct mailroom *mailroom, struct inbox *inbox,
-                              const struct transfer *transfer, uint64_t step, struct error *error)
-{
-    uint32_t op = (uint32_t)(transfer->op - mailroom->plan->ops);
-    uint32_t from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from;
-    struct receive *receive = find(inbox, step, op, from, transfer->edge);
-    if (receive && (receive->chunk != transfer->into || receive->count != transfer->count)) {
-        error_set(error, STATUS_INPUT,
-                  "step %llu: the members of one group send different chunks to their switch",
-                  (unsigned long long)step + 1);
-        if (error)
-            error->line = transfer->op->line;
-        return NULL;
-    }
-    if (receive)
-        return receive;
-    receive = append(inbox, error);
+    const uint32_t from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from;
+    struct receive *receive =
+        find(inbox, step, op_number(mailroom, transfer->op), from, transfer->edge);
     if (!receive)
-        return NULL;
-    receive->step = step;
-    receive->op = op;
-    receive->from = from;
-    receive->edge = transfer->edge;
-    receive->chunk = transfer->into;
-    receive->count = transfer->count;
+        return record_new(mailroom, inbox, transfer, step, error);
+    if (receive->chunk != transfer->into || receive->count != transfer->count)
+        return differ(transfer, step, error), NULL;
     return receive;
 }
 
@@ -231,6 +263,8 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
     struct transfer transfer;
     enum status status = STATUS_OK;
     int found = 0;
+    if (inbox->last.op == operation && plan_turn(plan, cursor, &inbox->last))
+        return expect(mailroom, inbox, &inbox->last, cursor->step, error);
     if (operation->kind == PLAN_RECEIVE)
         return STATUS_OK;
     if (operation->kind == PLAN_UP) {
@@ -251,8 +285,11 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
         if (from < 0 || from >= plan->ranks)
             return STATUS_OK;
         found = plan_transfer(plan, operation, cursor, (uint32_t)from, 0, &transfer, error);
-        if (found > 0 && transfer.to == rank)
+        if (found > 0 && transfer.to == rank) {
             status = expect(mailroom, inbox, &transfer, cursor->step, error);
+            if (operation->stays)
+                inbox->last = transfer;
+        }
     } else {
         struct sender_index *index = index_get(mailroom, op, cursor, error);
         if (!index)
@@ -264,8 +301,8 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
     return found < 0 ? STATUS_INPUT : status;
 }
 
-static enum status look_ahead(struct mailroom *mailroom, uint32_t rank, uint64_t step,
-                              struct error *error)
+enum status mailroom_look(struct mailroom *mailroom, uint32_t rank, uint64_t step,
+                          struct error *error)
 {
     struct inbox *inbox = &mailroom->inbox[rank];
     while (!inbox->horizon.done && inbox->horizon.step < step) {
@@ -275,8 +312,8 @@ static enum status look_ahead(struct mailroom *mailroom, uint32_t rank, uint64_t
             if (status)
                 return status;
         }
-        for (size_t i = inbox->count; i-- > 0;)
-            drop_if_done(inbox, &inbox->receives[i]);
+        if (inbox->complete > 0)
+            drop_complete(inbox);
         plan_next(mailroom->plan, &inbox->horizon);
     }
     return STATUS_OK;
@@ -339,7 +376,7 @@ static int arrive_at_switch(struct mailroom *mailroom, uint32_t box, struct rece
         if (!receive->expected) {
             const uint64_t step = receive->step;
             const uint32_t op = receive->op;
-            if (look_ahead(mailroom, box, step + 1, error))
+            if (mailroom_look(mailroom, box, step + 1, error))
                 return -1;
             receive = find(&mailroom->inbox[box], step, op, 0, 0);
         }
@@ -355,8 +392,10 @@ static int arrive_at_switch(struct mailroom *mailroom, uint32_t box, struct rece
     receive->missing[slice]--;
     if (slice >= receive->top)
         receive->top = slice + 1;
-    while (receive->arrived < receive->slices && receive->missing[receive->arrived] == 0)
+    while (receive->arrived < receive->slices && receive->missing[receive->arrived] == 0) {
         receive->arrived++;
+        count_arrived(&mailroom->inbox[box], receive);
+    }
     return receive->arrived > before;
 }
 
@@ -381,7 +420,10 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
             return -1;
         tally->complete++;
     }
-    drop_if_done(inbox, receive);
+    if (receive->expected && receive->arrived == slices)
+        drop(inbox, receive);
+    else
+        count_arrived(inbox, receive);
     return 1;
 }
 
@@ -398,40 +440,37 @@ uint64_t mailroom_needed(const struct receive *receive, const struct plan_cursor
     uint64_t high = low + (uint64_t)receive->count * slices;
     if (end <= low || start >= high)
         return 0;
-    if (receive->slices == 0)
-        return 1; /* not begun: certainly not here */
+    if (receive->slices <= 1)
+        return 1; /* 0, not begun: certainly not here */
     uint64_t reach = (end < high ? end : high) - low;
     uint64_t length = high - low;
     return (reach * receive->slices + length - 1) / length;
 }
 
-static const struct receive *blocker(const struct mailroom *mailroom, uint32_t rank,
-                                     const struct plan_cursor *cursor,
-                                     const struct transfer *transfer, uint32_t slice,
-                                     uint32_t slices)
+static inline const struct receive *blocker(const struct inbox *inbox,
+                                            const struct plan_cursor *cursor,
+                                            const struct transfer *transfer, uint32_t slice,
+                                            uint32_t slices)
 {
-    const struct inbox *inbox = &mailroom->inbox[rank];
-    for (size_t i = 0; i < inbox->count; i++) {
+    for (uint32_t i = 0; i < inbox->count; i++) {
         const struct receive *receive = &inbox->receives[i];
-        if (receive->step < cursor->step &&
+        const bool complete = receive->slices > 0 && receive->arrived == receive->slices;
+        if (receive->step < cursor->step && !complete &&
             receive->arrived < mailroom_needed(receive, cursor, transfer, slice, slices))
             return receive;
     }
     return NULL;
 }
 
-int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
-                   const struct transfer *transfer, uint32_t slice, uint32_t slices,
-                   struct error *error)
+bool mailroom_misses(const struct inbox *inbox, const struct plan_cursor *cursor,
+                     const struct transfer *transfer, uint32_t slice, uint32_t slices)
 {
-    if (look_ahead(mailroom, rank, cursor->step, error))
-        return -1;
-    return !blocker(mailroom, rank, cursor, transfer, slice, slices);
+    return blocker(inbox, cursor, transfer, slice, slices) != NULL;
 }
 
 const struct receive *mailroom_blocker(const struct mailroom *mailroom, uint32_t rank,
                                        const struct plan_cursor *cursor,
                                        const struct transfer *transfer)
 {
-    return blocker(mailroom, rank, cursor, transfer, 0, 1);
+    return blocker(&mailroom->inbox[rank], cursor, transfer, 0, 1);
 }

@@ -3,7 +3,8 @@
  * An operation waits for those receives of earlier steps that overlap the chunks it reads. Which
  * receives there are follows from the plan alone ("who sends to me in step s?"), so each rank's
  * inbox looks through the plan up to the step it has reached; a sender may run ahead of that.
- * Receives that are complete are forgotten, so an inbox stays short.
+ * Receives that are complete are forgotten, so an inbox stays short. Where an operation of a loop
+ * has the same sender in each turn, the last turn's transfer is kept and only its chunk found anew.
  */
 #ifndef GDSIM_CORE_INBOX_H
 #define GDSIM_CORE_INBOX_H
@@ -24,8 +25,10 @@ struct receive {
 
 struct inbox {
     struct receive *receives;
-    size_t count, capacity;
+    uint32_t count, capacity;
+    uint32_t complete; /* of them: not yet expected, or of the switch; the next look drops them */
     struct plan_cursor horizon; /* steps before this have been looked through */
+    struct transfer last;       /* that was found by an operation that stays; see plan.h */
 };
 
 /* Messages of one sender to one receiver in one lane: only plans with receives count them. */
@@ -56,11 +59,23 @@ void mailroom_free(struct mailroom *mailroom);
 int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, uint64_t step,
                     uint32_t slice, uint32_t slices, struct error *error);
 
+/* For mailroom_ready: look through the plan up to the step; whether anything is missing. */
+enum status mailroom_look(struct mailroom *mailroom, uint32_t rank, uint64_t step,
+                          struct error *error);
+bool mailroom_misses(const struct inbox *inbox, const struct plan_cursor *cursor,
+                     const struct transfer *transfer, uint32_t slice, uint32_t slices);
 /* Whether slice `slice` of `slices` of what `rank` sends in `cursor`'s step can be read: 1 yes,
  * 0 not yet, -1 error. Ranks from mailroom->ranks on are the switches of groups. */
-int mailroom_ready(struct mailroom *mailroom, uint32_t rank, const struct plan_cursor *cursor,
-                   const struct transfer *transfer, uint32_t slice, uint32_t slices,
-                   struct error *error);
+static inline int mailroom_ready(struct mailroom *mailroom, uint32_t rank,
+                                 const struct plan_cursor *cursor, const struct transfer *transfer,
+                                 uint32_t slice, uint32_t slices, struct error *error)
+{
+    const struct inbox *inbox = &mailroom->inbox[rank];
+    if (!inbox->horizon.done && inbox->horizon.step < cursor->step &&
+        mailroom_look(mailroom, rank, cursor->step, error))
+        return -1;
+    return inbox->count == 0 || !mailroom_misses(inbox, cursor, transfer, slice, slices);
+}
 
 /* How many slices of `receive`, of an earlier step, must be here before slice `slice` of what is
  * sent at `cursor` can be read. */

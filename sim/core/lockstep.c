@@ -149,8 +149,7 @@ static int64_t book_stage(struct walk *walk, const struct alike *alike,
             finish = end;
             last = use;
         }
-        if (i == 0 && stage->has_thread)
-            head = stage->handoff_ps;
+        head += use->after_ps;
     }
     if (stage->blocking) /* the thread waits for the stage */
         walk->used[uses[0].resource].busy_ps += times * (finish - uses[0].busy_ps);

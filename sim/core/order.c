@@ -24,16 +24,21 @@ bool order_comes_later(const struct arrival *a, const struct arrival *b)
 struct start {
     const struct arrival *by;
     bool wakes;
+    const int64_t *from_ps; /* so far, but not yet in moving->now_ps; else NULL */
 };
 
 static void wait_for(struct order *order, struct moving *moving, struct start *start,
                      const struct arrival *arrival)
 {
-    latest(moving->now_ps, arrival->at_ps, order->width);
+    if (start->from_ps)
+        vector_later(moving->now_ps, start->from_ps, arrival->at_ps, order->width);
+    else
+        latest(moving->now_ps, arrival->at_ps, order->width);
+    start->from_ps = NULL;
     /* A lane that wakes does so after what arrives at the same time. */
     if (start->wakes ? arrival->at_ps[0] >= start->by->at_ps[0]
                      : order_comes_later(arrival, start->by))
-        *start = (struct start){arrival, false};
+        *start = (struct start){arrival, false, NULL};
 }
 
 static void inbox_drop(struct order *order, struct order_inbox *inbox, size_t index)
@@ -68,8 +73,7 @@ static bool slice_begin(struct order *order, struct moving *moving)
     struct lane *lane = &walk->lanes[moving->lane];
     struct order_lane *mine = &order->lanes[moving->lane];
     struct order_inbox *inbox = &order->inboxes[moving->place];
-    struct start start = {&mine->freed, mine->wakes};
-    memcpy(moving->now_ps, mine->free_ps, order->width * sizeof(int64_t));
+    struct start start = {&mine->freed, mine->wakes, mine->free_ps};
     if (walk->job->accounting == ACCOUNTING_PIPELINED && mine->window_count >= lane->window)
         wait_for(order, moving, &start,
                  &mine->window[(lane->issued - lane->window) % mine->window_size]);
@@ -86,6 +90,8 @@ static bool slice_begin(struct order *order, struct moving *moving)
         if (needed == receive->slices && walk->plan->lanes == 1 && used_up_count < 2)
             used_up[used_up_count++] = r;
     }
+    if (start.from_ps)
+        memcpy(moving->now_ps, start.from_ps, order->width * sizeof(int64_t));
     by = start.by;
     moving->begun = by->cause;
     moving->key = start.wakes ? event_key(WAKE_STAGE, 0, lane->order) : by->key;
@@ -104,11 +110,9 @@ static bool slice_begin(struct order *order, struct moving *moving)
     return true;
 }
 
-static void lane_freed(struct order *order, const struct moving *moving, const int64_t *at_ps,
-                       const struct arrival *freed, bool wakes)
+/* The lane's times when it is free have been written. */
+static void lane_freed(struct order_lane *mine, const struct arrival *freed, bool wakes)
 {
-    struct order_lane *mine = &order->lanes[moving->lane];
-    memcpy(mine->free_ps, at_ps, order->width * sizeof(int64_t));
     mine->freed = *freed;
     mine->freed.at_ps = mine->free_ps;
     mine->wakes = wakes;
@@ -120,11 +124,16 @@ static bool slice_stage(struct order *order, struct moving *moving, uint32_t sta
         return false;
     if (!order_stage(order, moving, stage))
         return false;
-    if (stage == 0 && order->walk->job->accounting == ACCOUNTING_PIPELINED)
+    if (stage == 0 && order->walk->job->accounting == ACCOUNTING_PIPELINED) {
+        struct order_lane *mine = &order->lanes[moving->lane];
+        int64_t *next_ps = moving->next_ps; /* the next stage writes its own */
+        moving->next_ps = mine->free_ps;
+        mine->free_ps = next_ps;
         lane_freed(
-            order, moving, moving->next_ps,
+            mine,
             &(struct arrival){.key = moving->key, .lane = moving->key_lane, .cause = moving->next},
-            moving->next_ps[0] > moving->booked_ps[0]);
+            next_ps[0] > moving->booked_ps[0]);
+    }
     const struct timed_stage *done = &moving->timing->stages[stage];
     moving->begun = moving->finish;
     moving->key = event_key(stage, done->use_count,
@@ -193,18 +202,18 @@ static bool slice_arrives(struct order *order, struct moving *moving, struct ord
         order->last = arrival;
         order->last.at_ps = last;
     }
-    for (uint32_t i = 0; i < order->width; i++)
-        if (moving->now_ps[i] > walk->ledger->total_ps)
-            walk->ledger->total_ps = moving->now_ps[i];
-    if (walk->job->accounting == ACCOUNTING_SERIAL)
-        lane_freed(order, moving, moving->now_ps, &arrival, false);
-    else if (!window_note(order, moving, &arrival))
+    walk->ledger->total_ps = vector_most(moving->now_ps, walk->ledger->total_ps, order->width);
+    if (walk->job->accounting == ACCOUNTING_SERIAL) {
+        struct order_lane *mine = &order->lanes[moving->lane];
+        memcpy(mine->free_ps, moving->now_ps, order->width * sizeof(int64_t));
+        lane_freed(mine, &arrival, false);
+    } else if (!window_note(order, moving, &arrival))
         return false;
     int64_t *at_ps = order_vector_take(order);
     if (!at_ps)
         return order_no_memory(order), false;
     struct stretch s = {0};
-    while (stretch_next(order, moving->apart, &s))
+    while (stretch_next(order, moving->apart, (struct strip){0, order->width}, &s))
         memcpy(at_ps + s.to, moving->now_ps + s.from, s.count * sizeof(int64_t));
     receive->slices[moving->slice] = arrival;
     receive->slices[moving->slice].at_ps = at_ps;
@@ -381,14 +390,14 @@ static enum status order_init(struct order *order)
     }
     for (uint32_t i = 0; i < walk->ranks; i++) {
         struct moving *moving = &order->moving[i];
-        int64_t *vectors = calloc(5u * (size_t)order->width, sizeof *vectors);
-        if (!vectors)
-            return order_no_memory(order);
+        int64_t *vectors = calloc(4u * (size_t)order->width, sizeof *vectors);
+        moving->next_ps = calloc(order->width, sizeof *moving->next_ps);
         moving->now_ps = vectors;
+        if (!vectors || !moving->next_ps)
+            return order_no_memory(order);
         moving->head_ps = vectors + order->width;
         moving->finish_ps = vectors + 2u * (size_t)order->width;
-        moving->next_ps = vectors + 3u * (size_t)order->width;
-        moving->booked_ps = vectors + 4u * (size_t)order->width;
+        moving->booked_ps = vectors + 3u * (size_t)order->width;
     }
     return STATUS_OK;
 }
@@ -409,8 +418,10 @@ static void order_free(struct order *order)
             inbox_drop(order, &order->inboxes[i], order->inboxes[i].count - 1);
         if (order->inboxes)
             free(order->inboxes[i].list);
-        if (order->moving)
+        if (order->moving) {
+            free(order->moving[i].next_ps);
             free(order->moving[i].now_ps);
+        }
     }
     for (size_t i = 0; order->resources && i < walk->used_count; i++)
         free(order->resources[i].free_ps);

@@ -77,35 +77,50 @@ struct order {
     size_t spare_count, spare_capacity;
     struct arrival last;
     struct rounds *rounds; /* of loops; see order_skip.c. NULL: all turns are gone through */
-    bool sliced;           /* some transfer has more than one slice */
+    bool meets[ROUTE_MAX_USES + 1]; /* in the present stage, by use: the last user was another */
+    bool sliced;                    /* some transfer has more than one slice */
     const char *why;
 };
 enum status order_no_memory(struct order *order);
 int64_t *order_vector_take(struct order *order);
 void order_vector_give(struct order *order, int64_t *vector);
 
+/* A part of the vectors. What is done to them one after the other is done strip by strip, so that
+ * the next thing finds the strip in the nearest cache. */
+struct strip {
+    uint32_t from, end;
+};
+#define STRIP 512u /* elements; a power of two */
+
 /* Elements `from` .. `from` + `count` - 1 as seen `apart` units further on. */
 struct stretch {
     uint32_t from, to, count;
 };
 
-/* The next stretch of elements that stay together; false after the last. Begin with zeros. */
-static inline bool stretch_next(const struct order *order, uint32_t apart, struct stretch *stretch)
+/* The next stretch of the strip's elements that stay together; false after the last. Begin with the
+ * strip's beginning and a count of 0. */
+static inline bool stretch_next(const struct order *order, uint32_t apart, struct strip strip,
+                                struct stretch *stretch)
 {
     const uint32_t width = order->width, from = stretch->from + stretch->count;
-    if (from >= width)
+    if (from >= strip.end)
         return false;
     stretch->from = from;
     if (width == 1) {
         stretch->to = 0;
         stretch->count = 1;
-    } else if (order->walk->fold.kind == FOLD_XOR) {
+        return true;
+    }
+    uint32_t count;
+    if (order->walk->fold.kind == FOLD_XOR) { /* blocks of the size of the lowest bit move */
+        const uint32_t block = apart ? apart & -apart : width;
         stretch->to = from ^ apart;
-        stretch->count = apart ? apart & -apart : width;
+        count = block - (from & (block - 1));
     } else {
         stretch->to = from < width - apart ? from + apart : from - (width - apart);
-        stretch->count = from < width - apart ? width - apart - from : width - from;
+        count = from < width - apart ? width - apart - from : width - from;
     }
+    stretch->count = count < strip.end - from ? count : strip.end - from;
     return true;
 }
 

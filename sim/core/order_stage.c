@@ -78,7 +78,7 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
     for (size_t i = 0; i < timing->use_count; i++) {
         const struct timed_use *use = &timing->uses[i];
         const uint32_t place = ends[use->end == END_SRC ? 0 : 1];
-        size_t at = walk_resource(walk, place / walk->ports, use->resource);
+        size_t at = use->row + place / walk->ports;
         uses[i] = &order->resources[at];
         uses[i]->used = &walk->used[at];
         if (!use->queues && use->busy_ps > 0) {
@@ -108,10 +108,11 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
 
 /* Whether slices so far have begun their service before each of these asks. */
 static bool asks_in_order(const struct order *order, const struct order_resource *resource,
-                          const struct moving *moving, bool at_once, uint32_t apart)
+                          const struct moving *moving, bool at_once, uint32_t apart,
+                          struct strip strip)
 {
-    struct stretch s = {0};
-    while (stretch_next(order, apart, &s))
+    struct stretch s = {.from = strip.from};
+    while (stretch_next(order, apart, strip, &s))
         for (uint32_t i = 0; i < s.count; i++) {
             int64_t asks = moving->now_ps[s.from + i];
             if (!at_once && moving->head_ps[s.from + i] > asks)
@@ -138,38 +139,11 @@ static void note(struct order *order, struct moving *moving, const struct trace_
                                                                  .waited = waited});
 }
 
-static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
-                                    const struct timed_stage *stage, uint32_t stage_number,
-                                    uint16_t at, const uint32_t width)
+/* The trace follows the first element. */
+static ALWAYS_INLINE void use_note(struct order *order, struct moving *moving,
+                                   const struct timed_use *use, struct order_resource *resource,
+                                   uint32_t stage_number, uint16_t number, int64_t free_ps)
 {
-    const uint16_t number = (uint16_t)(stage->first_use + at);
-    const struct timed_use *use = &moving->timing->uses[number];
-    struct order_resource *resource = order->lanes[moving->lane].uses[number];
-    if (!use->queues && use->busy_ps == 0)
-        return true;
-    const bool source = use->end == END_SRC;
-    const uint32_t apart = source ? 0 : moving->apart;
-    const size_t slot = moving->timing->slot;
-    if ((resource->lane != moving->lane || resource->apart != moving->apart ||
-         resource->slot != slot || resource->use != number) &&
-        resource->lane != UINT32_MAX &&
-        !asks_in_order(order, resource, moving, stage->blocking, apart)) {
-        order->why = "two lanes meet at a resource, and who asks first depends on times";
-        return false;
-    }
-    resource->lane = moving->lane;
-    resource->apart = moving->apart;
-    resource->slot = slot;
-    resource->use = number;
-    resource->last_ps = use->busy_ps;
-    resource->used->busy_ps += use->busy_ps;
-    /* the trace follows the first element */
-    struct stretch s = {.count = 1};
-    if (width > 1) {
-        s.count = 0;
-        stretch_next(order, apart, &s);
-    }
-    const int64_t free_ps = resource->free_ps[s.to];
     int64_t start = moving->head_ps[0];
     if (free_ps > start) {
         start = free_ps;
@@ -179,95 +153,158 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
     resource->cause = cause;
     if (start + use->busy_ps > moving->finish_ps[0])
         moving->finish = cause;
-    if (source && start + use->busy_ps - use->offset_ps > moving->next_ps[0]) {
+    if (use->end == END_SRC && start + use->busy_ps - use->offset_ps > moving->next_ps[0]) {
         moving->next = cause;
         moving->next.exit = TRACE_PERIOD;
     }
-    const int64_t handoff_ps = at == 0 && stage->has_thread ? stage->handoff_ps : 0;
+}
+
+/* The elements of a strip. */
+static ALWAYS_INLINE void use_serve(const struct order *order, struct moving *moving,
+                                    const struct timed_use *use, struct order_resource *resource,
+                                    const uint32_t width, struct strip strip)
+{
+    const bool source = use->end == END_SRC;
     if (width == 1) {
-        const int64_t end = start + use->busy_ps;
+        const int64_t head = *moving->head_ps, free_ps = *resource->free_ps;
+        const int64_t start = free_ps > head ? free_ps : head, end = start + use->busy_ps;
         *resource->free_ps = end;
-        *moving->head_ps = start + handoff_ps;
+        *moving->head_ps = start + use->after_ps;
         *moving->finish_ps = end > *moving->finish_ps ? end : *moving->finish_ps;
         if (source && end - use->offset_ps > *moving->next_ps)
             *moving->next_ps = end - use->offset_ps;
-    } else if (source) {
-        vector_serve_and_pace(moving->head_ps, resource->free_ps, moving->finish_ps,
-                              moving->next_ps, use->busy_ps, handoff_ps, use->offset_ps, width);
-    } else {
-        do {
+        return;
+    }
+    struct stretch s = {.from = strip.from};
+    while (stretch_next(order, source ? 0 : moving->apart, strip, &s))
+        if (source)
+            vector_serve_and_pace(moving->head_ps + s.from, resource->free_ps + s.to,
+                                  moving->finish_ps + s.from, moving->next_ps + s.from,
+                                  use->busy_ps, use->after_ps, use->offset_ps, s.count);
+        else
             vector_serve(moving->head_ps + s.from, resource->free_ps + s.to,
-                         moving->finish_ps + s.from, use->busy_ps, handoff_ps, s.count);
-        } while (stretch_next(order, apart, &s));
+                         moving->finish_ps + s.from, use->busy_ps, use->after_ps, s.count);
+}
+
+static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
+                                    const struct timed_stage *stage, uint32_t stage_number,
+                                    uint16_t at, const uint32_t width, struct strip strip)
+{
+    const uint16_t number = (uint16_t)(stage->first_use + at);
+    const struct timed_use *use = &moving->timing->uses[number];
+    struct order_resource *resource = order->lanes[moving->lane].uses[number];
+    if (!use->queues && use->busy_ps == 0)
+        return true;
+    const uint32_t apart = use->end == END_SRC ? 0 : moving->apart;
+    const size_t slot = moving->timing->slot;
+    if (strip.from == 0)
+        order->meets[at] = (resource->lane != moving->lane || resource->apart != moving->apart ||
+                            resource->slot != slot || resource->use != number) &&
+                           resource->lane != UINT32_MAX;
+    if (order->meets[at] &&
+        !asks_in_order(order, resource, moving, stage->blocking, apart, strip)) {
+        order->why = "two lanes meet at a resource, and who asks first depends on times";
+        return false;
+    }
+    if (strip.from == 0) {
+        struct stretch first = {0};
+        stretch_next(order, apart, strip, &first);
+        use_note(order, moving, use, resource, stage_number, number, resource->free_ps[first.to]);
+        resource->used->busy_ps += use->busy_ps;
+    }
+    use_serve(order, moving, use, resource, width, strip);
+    if (strip.end == width) {
+        resource->lane = moving->lane;
+        resource->apart = moving->apart;
+        resource->slot = slot;
+        resource->use = number;
+        resource->last_ps = use->busy_ps;
     }
     return true;
 }
 
 /* A thread that waits for its stage is busy until the stage ends. */
 static void thread_waits(struct order *order, struct moving *moving,
-                         const struct timed_stage *stage, uint32_t width)
+                         const struct timed_stage *stage, struct strip strip)
 {
     struct order_resource *thread = order->lanes[moving->lane].uses[stage->first_use];
     const bool source = moving->timing->uses[stage->first_use].end == END_SRC;
-    struct stretch s = {0};
-    while (stretch_next(order, source ? 0 : moving->apart, &s)) {
+    struct stretch s = {.from = strip.from};
+    while (stretch_next(order, source ? 0 : moving->apart, strip, &s)) {
         if (s.from == 0)
             thread->used->busy_ps += moving->finish_ps[0] - thread->free_ps[s.to];
         memcpy(thread->free_ps + s.to, moving->finish_ps + s.from, s.count * sizeof(int64_t));
     }
-    thread->cause = moving->finish;
-    memcpy(moving->next_ps, moving->finish_ps, width * sizeof(int64_t));
-    moving->next = moving->finish;
+    memcpy(moving->next_ps + strip.from, moving->finish_ps + strip.from,
+           (strip.end - strip.from) * sizeof(int64_t));
+    if (strip.from == 0)
+        thread->cause = moving->next = moving->finish;
 }
 
-/* As flow_advance and stage_booked do it, for all elements. */
+/* As flow_advance and stage_booked do it, for the elements of a strip. */
 static ALWAYS_INLINE bool stage_pass(struct order *order, struct moving *moving,
-                                     uint32_t stage_number, const uint32_t width)
+                                     uint32_t stage_number, const uint32_t width,
+                                     struct strip strip)
 {
     struct walk *walk = order->walk;
     const struct timed_stage *stage = &moving->timing->stages[stage_number];
-    for (uint32_t i = 0; i < width; i++) {
+    const uint32_t from = strip.from, count = width == 1 ? 1 : strip.end - from;
+    const bool first = from == 0;
+    for (uint32_t i = from; i < from + count; i++) {
         moving->finish_ps[i] = moving->next_ps[i] = moving->booked_ps[i] = moving->now_ps[i];
         moving->head_ps[i] = moving->now_ps[i] - stage->ahead_ps;
     }
-    note(order, moving, &moving->begun, stage_number, TRACE_NO_USE);
-    moving->finish = moving->next =
-        (struct trace_cause){.record = moving->record, .use = stage->first_use};
-    moving->next.exit = TRACE_BEGUN;
-    uint32_t here = moving->record;
+    uint32_t here = TRACE_NONE;
+    if (first) {
+        note(order, moving, &moving->begun, stage_number, TRACE_NO_USE);
+        moving->finish = moving->next =
+            (struct trace_cause){.record = moving->record, .use = stage->first_use};
+        moving->next.exit = TRACE_BEGUN;
+    }
     int64_t booked_ps = moving->now_ps[0]; /* the head never goes back: the last counts */
     for (uint16_t at = 0; at < stage->use_count; at++) {
         here = moving->record;
         if (at > 0 && !stage->blocking) {
-            if (moving->head_ps[0] > booked_ps) { /* an event */
+            if (first && moving->head_ps[0] > booked_ps) { /* an event */
                 booked_ps = moving->head_ps[0];
                 moving->key = event_key(
                     stage_number, at, walk->lanes[moving->lane].order | (moving->issued & 0xffff));
                 moving->key_lane = moving->lane;
             }
             if (at + 1 == stage->use_count)
-                latest(moving->booked_ps, moving->head_ps, width);
+                latest(moving->booked_ps + from, moving->head_ps + from, count);
         }
-        if (!stage_use(order, moving, stage, stage_number, at, width))
+        if (!stage_use(order, moving, stage, stage_number, at, width, strip))
             return false;
     }
     if (stage->blocking)
-        thread_waits(order, moving, stage, width);
-    if (moving->next_ps[0] < moving->booked_ps[0])
-        moving->next =
-            (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = moving->next.use};
-    latest(moving->next_ps, moving->booked_ps, width);
-    moving->finish.exit = TRACE_END;
-    moving->finish.hops = 0;
+        thread_waits(order, moving, stage, strip);
+    if (first) {
+        if (moving->next_ps[0] < moving->booked_ps[0])
+            moving->next =
+                (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = moving->next.use};
+        moving->finish.exit = TRACE_END;
+        moving->finish.hops = 0;
+        walk->ledger->events++;
+    }
+    latest(moving->next_ps + from, moving->booked_ps + from, count);
     const int64_t latency_ps = stage->pcie_latency_ps + stage->wire_latency_ps;
-    for (uint32_t i = 0; i < width; i++)
-        moving->now_ps[i] = moving->finish_ps[i] + latency_ps;
-    walk->ledger->events++;
+    if (width == 1)
+        *moving->now_ps = *moving->finish_ps + latency_ps;
+    else
+        vector_add(moving->now_ps + from, moving->finish_ps + from, latency_ps, count);
     return true;
 }
 
 bool order_stage(struct order *order, struct moving *moving, uint32_t stage)
 {
-    return order->width == 1 ? stage_pass(order, moving, stage, 1)
-                             : stage_pass(order, moving, stage, order->width);
+    const uint32_t width = order->width;
+    if (width == 1)
+        return stage_pass(order, moving, stage, 1, (struct strip){0, 1});
+    for (uint32_t from = 0; from < width; from += STRIP) {
+        const struct strip strip = {from, from + STRIP < width ? from + STRIP : width};
+        if (!stage_pass(order, moving, stage, width, strip))
+            return false;
+    }
+    return true;
 }

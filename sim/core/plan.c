@@ -172,8 +172,10 @@ enum status plan_end_loop(struct plan *plan, struct error *error)
     }
     loop->partner = (uint32_t)plan->length;
     return emit(plan,
-                (struct plan_instruction){
-                    .code = PLAN_END, .partner = (uint32_t)begin, .depth = loop->depth},
+                (struct plan_instruction){.code = PLAN_END,
+                                          .partner = (uint32_t)begin,
+                                          .again = loop[1].code == PLAN_STEP,
+                                          .depth = loop->depth},
                 error);
 }
 
@@ -259,6 +261,8 @@ enum status plan_finish(struct plan *plan, struct error *error)
         struct plan_op *op = &plan->ops[i];
         const bool by_rules = op->kind == PLAN_SEND && op->edge_count == 0;
         op->plain = by_rules && !op->has_into && !op->from_result && !op->to_result;
+        op->stays = op->plain && !op->to.uses_loops && !op->count.uses_loops &&
+                    (!op->conditional || !op->where.uses_loops);
         op->invertible = by_rules && rule_invertible(&op->to, plan->ranks);
     }
     for (size_t i = 0; i < plan->op_count; i++)

@@ -77,6 +77,7 @@ struct plan_op {
     bool from_result, to_result; /* which buffers */
     bool plain;      /* a send by rules, within the message: what plan_transfer does at once */
     bool invertible; /* a send by rules, and its receiver tells the sender; see rule.h */
+    bool stays;      /* plain, and from turn to turn only the chunk changes */
     size_t first_edge, edge_count; /* edge_count > 0: edges instead of rules to, chunk, where */
 };
 
@@ -88,6 +89,7 @@ struct plan_instruction {
     uint32_t first_op, op_count; /* STEP */
     uint32_t count;              /* LOOP: turns */
     uint32_t partner;            /* LOOP: its END; END: its LOOP */
+    bool again;                  /* END: of a loop that begins with a STEP */
     uint32_t depth;              /* LOOP: which counter */
 };
 
@@ -161,6 +163,12 @@ static inline void plan_next(const struct plan *plan, struct plan_cursor *cursor
     cursor->step++;
     if (cursor->at < plan->length && in->code == PLAN_STEP)
         return;
+    if (cursor->at < plan->length && in->again &&
+        cursor->loops[in->depth] + 1 < plan->program[in->partner].count) {
+        cursor->loops[in->depth]++;
+        cursor->at = in->partner + 1;
+        return;
+    }
     plan_settle(plan, cursor);
 }
 
@@ -201,6 +209,18 @@ static inline int plan_transfer(const struct plan *plan, const struct plan_op *o
                              .into = (uint32_t)chunk,
                              .count = (uint32_t)count};
     return 1;
+}
+
+/* The same for one more turn, by an operation that stays: only the chunk is found again. False:
+ * plan_transfer knows what is wrong. */
+static inline bool plan_turn(const struct plan *plan, const struct plan_cursor *cursor,
+                             struct transfer *transfer)
+{
+    const int64_t chunk = rule_eval(&transfer->op->chunk, transfer->from, cursor->loops);
+    if (chunk < 0 || chunk > (int64_t)plan->chunks - transfer->count)
+        return false;
+    transfer->chunk = transfer->into = (uint32_t)chunk;
+    return true;
 }
 
 /* For whose message `rank` waits by a PLAN_RECEIVE. Returns as plan_transfer. */

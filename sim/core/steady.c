@@ -122,6 +122,7 @@ static bool put_flow(void *owner, const struct flow *flow)
     struct words *state = &moment->state;
     const struct lane *lane = &walk->lanes[flow->lane];
     int64_t slice = flow->slice;
+    const struct flow_trace *trace = &walk->flow_traces[flow - walk->flows];
     moment->first = moment->first || flow->slice == 0;
     if (same_transfer(flow, lane))
         slice = -(int64_t)(lane->slice - flow->slice);
@@ -131,9 +132,9 @@ static bool put_flow(void *owner, const struct flow *flow)
            words_put(state, flow->event_ps - walk->now) &&
            words_put(state, flow->finish_ps - walk->now) &&
            words_put(state, flow->next_ps - walk->now) &&
-           steady_put_cause(walk, state, &flow->finish) &&
-           steady_put_cause(walk, state, &flow->next) &&
-           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - flow->record));
+           steady_put_cause(walk, state, &trace->finish) &&
+           steady_put_cause(walk, state, &trace->next) &&
+           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - trace->record));
 }
 
 bool steady_flows(const struct walk *walk, bool (*put)(void *owner, const struct flow *flow),

@@ -89,8 +89,22 @@ static struct timed_stage *open_stage(struct timing *timing, const struct route_
         .end = (uint8_t)handoff->end,
         .queues = !handoff->by_gpu && (stage->handoff_ps > 0 || handoff->blocking),
         .busy_ps = stage->handoff_ps,
+        .after_ps = stage->handoff_ps,
     };
     return stage;
+}
+
+static void note_plain(struct timing *timing)
+{
+    for (size_t s = 0; s < timing->stage_count; s++) {
+        struct timed_stage *stage = &timing->stages[s];
+        stage->plain = !stage->blocking;
+        for (uint16_t i = 0; i < stage->use_count; i++) {
+            const struct timed_use *use = &timing->uses[stage->first_use + i];
+            if (use->end == END_FABRIC || (!use->queues && use->busy_ps > 0))
+                stage->plain = false;
+        }
+    }
 }
 
 enum status timing_make(const struct route *route, const struct machine *machine, size_t slot,
@@ -130,5 +144,6 @@ enum status timing_make(const struct route *route, const struct machine *machine
                 stage->pcie_latency_ps = stage->wire_latency_ps = stage->hop_ps = 0;
         }
     }
+    note_plain(timing);
     return STATUS_OK;
 }

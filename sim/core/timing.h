@@ -12,14 +12,17 @@ struct timed_use {
     uint16_t resource; /* of the node at `end` */
     uint8_t end;       /* enum route_end */
     bool queues;       /* slices wait for each other here; false: never, or one for each lane */
+    uint32_t row;      /* where the resource of node 0 is in walk->used; filled by the walk */
     int64_t offset_ps; /* the handoff before it; 0 for the thread that does the handoff */
     int64_t busy_ps;
+    int64_t after_ps; /* the next use is asked for so long after this one has begun: the handoff */
 };
 
 struct timed_stage {
     uint16_t first_use, use_count; /* the thread of the handoff first, then the way of the bytes */
     uint16_t handoff_category;     /* enum ledger_category */
     bool has_thread, blocking;     /* blocking: the thread also waits for the stage */
+    bool plain; /* not blocking, and all uses are of resources that have queues, or take no time */
     int64_t handoff_ps, pcie_latency_ps, wire_latency_ps;
     int64_t service_ps; /* of the slowest use */
     int64_t ahead_ps;   /* of the service, what passes before the slice has come in whole */

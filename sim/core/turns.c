@@ -9,7 +9,7 @@
 #define LEAST_TURNS 24u  /* of a loop worth looking at */
 #define MOST_LOOKS  256u /* at one that does not repeat */
 #define NO_LOOP     UINT32_MAX
-#define STEP_SHIFT  20 /* of the step in an event's key; see order_of */
+#define STEP_SHIFT  20 /* of the step in an event's key; see walk.c */
 #define STEP_BITS   25
 
 enum verdict { NOT_KNOWN, TURNS_ALIKE, TURNS_ALIKE_IN_ONE_SLICE, TURNS_DIFFER };
@@ -168,6 +168,7 @@ static bool put_flow(void *owner, const struct flow *flow)
 {
     struct base *base = owner;
     const struct walk *walk = base->walk;
+    const struct flow_trace *trace = &walk->flow_traces[flow - walk->flows];
     struct words *state = base->state;
     return words_put(state, flow->lane) && put_step(base, flow->step) &&
            put_transfer(base, &flow->transfer) && words_put(state, as_word(flow->timing)) &&
@@ -177,9 +178,9 @@ static bool put_flow(void *owner, const struct flow *flow)
            words_put(state, flow->event_ps - walk->now) &&
            words_put(state, flow->finish_ps - walk->now) &&
            words_put(state, flow->next_ps - walk->now) &&
-           steady_put_cause(walk, state, &flow->finish) &&
-           steady_put_cause(walk, state, &flow->next) &&
-           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - flow->record));
+           steady_put_cause(walk, state, &trace->finish) &&
+           steady_put_cause(walk, state, &trace->next) &&
+           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - trace->record));
 }
 
 static bool put_inbox(struct base *base, const struct inbox *inbox)

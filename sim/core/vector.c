@@ -19,6 +19,26 @@ TWICE void vector_latest(int64_t *restrict ret, const int64_t *restrict other, s
         ret[i] = later(ret[i], other[i]);
 }
 
+TWICE void vector_later(int64_t *restrict ret, const int64_t *restrict a, const int64_t *restrict b,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ret[i] = later(a[i], b[i]);
+}
+
+TWICE void vector_add(int64_t *restrict ret, const int64_t *restrict a, int64_t b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ret[i] = a[i] + b;
+}
+
+TWICE int64_t vector_most(const int64_t *a, int64_t least, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        least = later(least, a[i]);
+    return least;
+}
+
 TWICE void vector_serve(int64_t *restrict head_ps, int64_t *restrict free_ps,
                         int64_t *restrict finish_ps, int64_t busy_ps, int64_t handoff_ps,
                         size_t count)

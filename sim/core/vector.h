@@ -11,6 +11,12 @@
 
 /* ret = max(ret, other) */
 void vector_latest(int64_t *ret, const int64_t *other, size_t count);
+/* ret = max(a, b) */
+void vector_later(int64_t *ret, const int64_t *a, const int64_t *b, size_t count);
+/* ret = a + b */
+void vector_add(int64_t *ret, const int64_t *a, int64_t b, size_t count);
+/* The largest, and `least` if all are smaller. */
+int64_t vector_most(const int64_t *a, int64_t least, size_t count);
 
 /* Service by a resource: each begins at its head or when the resource is free, whichever is later,
  * and takes `busy_ps`. The head goes on `handoff_ps` after the beginning. */

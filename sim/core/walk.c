@@ -63,6 +63,8 @@ const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
     if (timing_make(route, walk->machine, slot, slice_B, posting, walk->pace, walk->job->accounting,
                     timing, walk->error))
         return NULL;
+    for (size_t i = 0; i < timing->use_count; i++)
+        timing->uses[i].row = timing->uses[i].resource * walk->nodes;
     if (walk->plan->lanes > 1 && !(walk->pace.share < 1))
         share_flags(walk, route, timing);
     walk->timing_count++;
@@ -75,10 +77,15 @@ const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
 /* What happens first among events of one time must not depend on how ranks are numbered, or equal
  * nodes would not stay equal: by stage, then by where in its node the sender is, older steps first.
  * Rank numbers decide only between events that do not meet. */
-static uint64_t order_of(const struct walk *walk, const struct lane *lane)
+#define ORDER_STEP ((uint64_t)0x1ffffff << 20)
+
+void walk_lane_init(const struct walk *walk, struct lane *lane, uint32_t owner, uint32_t number)
 {
-    return (uint64_t)(lane->member % walk->ports) << 45 | (lane->cursor.step & 0x1ffffff) << 20 |
-           (uint64_t)lane->number << 16;
+    lane->rank = owner < walk->ranks ? owner : walk->ranks;
+    lane->member = owner < walk->ranks ? owner : owner - walk->ranks;
+    lane->number = (uint8_t)number;
+    lane->order = (uint64_t)(lane->member % walk->ports) << 45 | (uint64_t)number << 16;
+    plan_first(walk->plan, &lane->cursor);
 }
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
@@ -111,8 +118,12 @@ static int lane_load(struct walk *walk, struct lane *lane)
                     return received;
                 continue;
             }
-            int found = plan_transfer(plan, op, &lane->cursor, lane->member, lane->index++,
-                                      &lane->transfer, walk->error);
+            const bool stays = lane->transfer.op == op && op->stays && lane->index == 0;
+            int found = stays && plan_turn(plan, &lane->cursor, &lane->transfer)
+                            ? 1
+                            : plan_transfer(plan, op, &lane->cursor, lane->member, lane->index,
+                                            &lane->transfer, walk->error);
+            lane->index++;
             if (found < 0)
                 return -1;
             if (found > 0) {
@@ -187,7 +198,7 @@ enum status walk_prepare(struct walk *walk, struct lane *lane)
     const struct plan_op *op = transfer->op;
     const bool alike = lane->sent_op == op && lane->sent_to == transfer->to &&
                        lane->sent_count == transfer->count && op->packed.form == RULE_CONSTANT;
-    lane->order = order_of(walk, lane);
+    lane->order = (lane->order & ~ORDER_STEP) | (lane->cursor.step << 20 & ORDER_STEP);
     if (!alike) {
         enum status status =
             find_way(walk, lane, rule_eval(&op->packed, lane->member, lane->cursor.loops) != 0);
@@ -233,7 +244,6 @@ static enum status lane_issue(struct walk *walk, size_t index)
     flow->order = lane->order | (lane->issued++ & 0xffff);
     flow->step = lane->cursor.step;
     flow->transfer = *arrives;
-    flow->apart = fold_apart(&walk->fold, arrives->from);
     /* Until the stage is booked nobody knows when the next slice may start; in serial accounting a
      * rank does nothing else until what it sent has arrived. */
     lane->free_ps = NOT_YET;
@@ -273,10 +283,10 @@ static enum status issue_all(struct walk *walk, size_t index)
             return STATUS_OK;
         if (lane->free_ps > walk->now) {
             lane->waking = true;
-            return walk_push(walk, lane->free_ps,
-                             (struct event){.key = event_key(WAKE_STAGE, 0, lane->order),
-                                            .rank = (uint32_t)index,
-                                            .what = (uint32_t)index});
+            return walk_push(walk, (struct event){.time_ps = lane->free_ps,
+                                                  .key = event_key(WAKE_STAGE, 0, lane->order),
+                                                  .rank = (uint32_t)index,
+                                                  .what = (uint32_t)index});
         }
         enum status status = lane_issue(walk, index);
         if (status)
@@ -287,11 +297,9 @@ static enum status issue_all(struct walk *walk, size_t index)
 
 /* A slice whose stage takes no time frees its lane at once, from inside the issuing: the loop that
  * is running then goes on by itself. */
-enum status walk_lane_run(struct walk *walk, size_t index, enum lane_wait happened)
+enum status walk_lane_go(struct walk *walk, size_t index)
 {
     struct lane *lane = &walk->lanes[index];
-    if (lane->running || (happened != WAIT_ANY && lane->waits != happened))
-        return STATUS_OK;
     lane->running = true;
     enum status status = issue_all(walk, index);
     lane->running = false;
@@ -314,16 +322,15 @@ static enum status receiver_run(struct walk *walk, uint32_t rank)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static enum status on_flow(struct walk *walk, uint32_t index)
+/* The slice has arrived. */
+static enum status on_arrival(struct walk *walk, uint32_t index)
 {
     struct flow *flow = &walk->flows[index];
-    if (flow->hop < flow->timing->stages[flow->stage].use_count)
-        return flow_advance(walk, index);
-    walk->now_cause = flow->finish;
-    if (++flow->stage < flow->timing->stage_count)
-        return flow_stage(walk, index);
-    const struct transfer transfer = flow->transfer;
     const uint32_t from = flow->lane;
+    const uint32_t to = flow->transfer.to == TRANSFER_SWITCH ? walk->ranks : flow->transfer.to;
+    const uint32_t turn = flow->transfer.to == TRANSFER_SWITCH
+                              ? TURN_SWITCH
+                              : fold_apart(&walk->fold, flow->transfer.from);
     struct lane *sender = &walk->lanes[from];
     sender->on_the_way--;
     const bool serial = walk->job->accounting == ACCOUNTING_SERIAL;
@@ -331,7 +338,7 @@ static enum status on_flow(struct walk *walk, uint32_t index)
         sender->free_ps = walk->now;
     walk->ledger->total_ps = walk->now;
     walk->last_cause = walk->now_cause;
-    int complete = mailroom_arrive(&walk->mailroom, &transfer, flow->step, flow->slice,
+    int complete = mailroom_arrive(&walk->mailroom, &flow->transfer, flow->step, flow->slice,
                                    flow->slices, walk->error);
     flow_give(walk, index);
     if (complete < 0)
@@ -339,13 +346,19 @@ static enum status on_flow(struct walk *walk, uint32_t index)
     enum status status = walk_lane_run(walk, from, serial ? WAIT_ANY : WAIT_WINDOW);
     if (status || !complete)
         return status;
-    if (transfer.to == TRANSFER_SWITCH)
-        walk->turn = TURN_SWITCH;
-    else
-        walk->turn = fold_apart(&walk->fold, transfer.from);
-    status = receiver_run(walk, transfer.to == TRANSFER_SWITCH ? walk->ranks : transfer.to);
+    walk->turn = turn;
+    status = receiver_run(walk, to);
     walk->turn = 0;
     return status;
+}
+
+static enum status on_stage_end(struct walk *walk, uint32_t index)
+{
+    struct flow *flow = &walk->flows[index];
+    if (walk->trace.on)
+        walk->now_cause = walk->flow_traces[index].finish;
+    return ++flow->stage < flow->timing->stage_count ? flow_stage(walk, index)
+                                                     : on_arrival(walk, index);
 }
 
 static enum status on_wake(struct walk *walk, size_t lane)
@@ -357,10 +370,15 @@ static enum status on_wake(struct walk *walk, size_t lane)
 
 enum status walk_event(struct walk *walk, const struct event *event)
 {
-    /* Events that only the rank puts in order are one kind. */
-    walk->root +=
-        event->time_ps != walk->now || (event->key ^ walk->root_key) >> QUEUE_SEQUENCE_BITS != 0;
+    if (walk->fold.kind) { /* events that only the rank puts in order are one kind */
+        walk->root += event->time_ps != walk->now ||
+                      (event->key ^ walk->root_key) >> QUEUE_SEQUENCE_BITS != 0;
+        walk->root_key = event->key;
+    }
     walk->now = event->time_ps;
-    walk->root_key = event->key;
-    return event->key >> 59 == WAKE_STAGE ? on_wake(walk, event->what) : on_flow(walk, event->what);
+    if (event->key >> 59 == WAKE_STAGE)
+        return on_wake(walk, event->what);
+    const struct flow *flow = &walk->flows[event->what];
+    return flow->hop < flow->timed->use_count ? flow_advance(walk, event->what)
+                                              : on_stage_end(walk, event->what);
 }

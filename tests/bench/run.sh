@@ -101,8 +101,8 @@ seconds auto-tree-4096 8 long $ring -A double_tree --set nodes=4096 -S 1GiB
 # Whole runs: 16 GiB against 16 MiB.
 against size-ring-64 1.5 "$ring --set nodes=64 -S 16MiB" "$ring --set nodes=64 -S 16GiB" "list mechanisms"
 # The three hottest paths: the queue, the vectors, one element.
-guard guard-queue 600000000 $ring --set nodes=256 -S 64MiB -w queue
-guard guard-order 250000000 $ring --set nodes=1024 -S 256MiB -w order
-guard guard-sweep 800000000 sweep $TABLE -a serial -m gdr -x nodes=8 -x 'rate=1 GB/s:200 GB/s:+0.05 GB/s' -S 1MB -o out/bench.sweep.csv --restart --quiet
+guard guard-queue 300000000 $ring --set nodes=256 -S 64MiB -w queue
+guard guard-order 140000000 $ring --set nodes=1024 -S 256MiB -w order
+guard guard-sweep 240000000 sweep $TABLE -a serial -m gdr -x nodes=8 -x 'rate=1 GB/s:200 GB/s:+0.05 GB/s' -S 1MB -o out/bench.sweep.csv --restart --quiet
 sed 's/,/ ,/g' $csv | column -s, -t
 exit $worse

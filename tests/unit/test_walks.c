@@ -301,6 +301,39 @@ static void what_folds(void **state)
     }
 }
 
+/* Exchanges are seen from their rules where every rank makes them with its whole message; else each
+ * rank is looked at. Of 8 ranks: */
+static void who_exchanges(void **state)
+{
+    (void)state;
+    const struct {
+        const char *send;
+        bool folds;
+    } rows[] = {
+        {"{ to = p.rank ~ 1 }", true},
+        {"{ to = p.rank ~ 4, where = lt(p.rank, 8) }", true},
+        {"{ to = p.rank ~ 4, where = lt(8, p.rank) }, p:send { to = p.rank ~ 1 }", true},
+        {"{ to = p.rank ~ 4, where = lt(p.rank, 7) }", false},
+        {"{ to = p.rank ~ 4, where = lt(p.rank, 4) }", false},
+        {"{ to = p.rank ~ 1, chunk = p.rank % 2 }", false}, /* 0 and 1 read other halves */
+        {"{ to = p.rank ~ 1, count = 1 + p.rank % 2 }", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[256];
+        struct plan plan;
+        struct fold fold;
+        snprintf(
+            text, sizeof text,
+            "collective = \"transfers\" function plan(p) p:split(%d) local s = { p:send %s } end",
+            i < 5 ? 1 : 2, rows[i].send);
+        core_script(text, 8, 1, &plan);
+        if (fold_find(&plan, 1, &fold) != rows[i].folds ||
+            (rows[i].folds && (fold.kind != FOLD_XOR || fold.ranks != 1)))
+            fail_msg("%s: kind %d, %u ranks", rows[i].send, (int)fold.kind, fold.ranks);
+        plan_free(&plan);
+    }
+}
+
 /* The shapes that people ask for, up to 512 ranks, GDR and staged; sizes that are one slice a
  * transfer, and many. */
 static void large_machines(void **state)
@@ -359,6 +392,7 @@ int main(void)
         cmocka_unit_test(what_folds),     cmocka_unit_test(shortcuts_are_exact),
         cmocka_unit_test(turns_repeat),   cmocka_unit_test(no_twin_is_an_error),
         cmocka_unit_test(large_machines), cmocka_unit_test(known_values_multiply),
+        cmocka_unit_test(who_exchanges),
     };
     return cmocka_run_group_tests_name("walks", tests, NULL, NULL);
 }
