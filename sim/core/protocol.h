@@ -59,7 +59,8 @@ struct protocol_cut {
 
 /* Through the network a slice is a slot, since a proxy posts slots; between GPUs of a node it is
  * what the protocol hands on at once. NCCL's ring by Simple hands on two slots at once, and a chunk
- * in two parts, if they have 32 KiB. engine.slice and engine.window hold where they were given. */
+ * in two parts, if they have 32 KiB. engine.slice and engine.window hold where they were given, so
+ * for CollNet, whose loops are given as slices by whoever settles the machine for a size. */
 struct protocol_cut protocol_cut(const struct machine *machine, const struct plan *plan,
                                  bool network);
 
