@@ -412,7 +412,12 @@ static int calibrate(struct calibration_run *run, const struct calibrate_options
     if (diag_count(&scenario->diag) > 0)
         return cli_fail_scenario(scenario, STATUS_INPUT);
     if (run->count == 0) {
-        fprintf(stderr, "%s: nothing to fit: it has no block `fit`\n", options->common.file);
+        bool block = run->measured.datasets.fit_count > 0;
+        fprintf(stderr, "%s: nothing to fit: %s\n  hint: %s\n", options->common.file,
+                block ? "no data set takes part in its block `fit`" : "it has no block `fit`",
+                block ? "a data set takes part unless it has `use: check` or a counter"
+                      : "write for example fit: [{key: software.launch, low: 1 us, high: 100 us}] "
+                        "(scenarios/README.md)");
         return EXIT_BAD_INPUT;
     }
     enum status status = prepare(run, options, &error);

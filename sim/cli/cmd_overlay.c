@@ -20,8 +20,8 @@ enum { KEY_NO_DIAGNOSIS = 300 };
 static const char doc[] =
     "Lay measured runs (any output that gdsim import reads) beside what the scenario predicts, "
     "size "
-    "by size, and name the single change of a state or a value that would explain the difference "
-    "best.\v"
+    "by size, and name the change of a state or a value (two, where none alone does) that would "
+    "explain the difference best.\v"
     "Without --data: the scenario's own block `data`. Sizes and mechanisms of that block go with "
     "the files it names; any other file is compared with the scenario's own job.\n"
     "Example:\n"
@@ -212,8 +212,8 @@ static enum status explain(struct measured *measured, double *const *measured_s,
                     found[i].gap);
     }
     if (shown == 0)
-        text_printf(text, "No single change of a state or a value explains it: two things differ, "
-                          "or the job does (algorithm, ranks, sizes).\n");
+        text_printf(text, "No change of a state or a value explains it: more things differ, or the "
+                          "job does (algorithm, ranks, sizes).\n");
     return STATUS_OK;
 }
 

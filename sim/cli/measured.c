@@ -162,7 +162,7 @@ static size_t calibrated_sets(struct measured *measured, char **ret_set, size_t 
     size_t count = 0;
     if (calibration_read(&measured->scenario, &calibration))
         return 0;
-    for (size_t i = 0; i < calibration.count && count < limit; i++) {
+    for (size_t i = 0; i < calibration.count && i < limit; i++) {
         struct address at;
         const char *key = calibration.values[i].key;
         if (!address_first(&measured->scenario.machine, key, &at))
@@ -185,20 +185,26 @@ static int open_set(struct measured *measured, const struct options *options,
     struct measured_set *set = &measured->sets[measured->set_count];
     struct options own = *options;
     struct error error;
-    size_t first, end;
+    size_t first = 0, end = 0;
     *set = (struct measured_set){.about = *about};
     own.file = about->scenario ? about->scenario : options->file;
     char *from_main[CALIBRATION_MAX];
     size_t from_main_count =
         about->scenario ? calibrated_sets(measured, from_main, CALIBRATION_MAX) : 0;
     own.sizes = NULL;
-    for (size_t i = 0; i < from_main_count && own.set_count < CLI_MAX_SET; i++)
+    bool fits = own.set_count + from_main_count + about->set_count <= CLI_MAX_SET;
+    for (size_t i = 0; i < from_main_count && fits; i++)
         own.set[own.set_count++] = from_main[i];
     own.mechanism = options->mechanism ? options->mechanism : about->mechanism;
     own.accounting = options->accounting ? options->accounting : about->accounting;
-    for (size_t i = 0; i < about->set_count && own.set_count < CLI_MAX_SET; i++)
+    for (size_t i = 0; i < about->set_count && fits; i++)
         own.set[own.set_count++] = about->set[i];
-    int code = read_file(measured, about->file, &first, &end);
+    int code = fits ? read_file(measured, about->file, &first, &end) : EXIT_BAD_INPUT;
+    if (!fits)
+        fprintf(stderr,
+                "%s: \"%s\" would set %zu values, of which %zu are calibrated; %d can be set\n",
+                options->file, about->name, own.set_count + from_main_count + about->set_count,
+                from_main_count, CLI_MAX_SET);
     code = code ? code : cli_load(&own, &set->scenario);
     for (size_t i = 0; i < from_main_count; i++)
         free(from_main[i]);

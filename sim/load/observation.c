@@ -305,6 +305,9 @@ enum observe_format observe_detect(const char *text, size_t length)
         at++;
     if (at < end && (*at == '{' || *at == '['))
         return OBSERVE_JSON;
+    char delimiter;
+    if (observe_is_csv(text, length, &delimiter)) /* whatever words are in its rows */
+        return OBSERVE_CSV;
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (strstr(at, signs[i].needle))
             return signs[i].format;
@@ -367,7 +370,11 @@ enum status observe_text(const char *name, const char *text, size_t length,
                ways->p2p + ways->shm + ways->net_gdr + ways->net_staged + ways->collnet > 0;
         observe_check_run(run, diag);
     }
-    return said ? STATUS_OK
-                : diag_add(diag, whole, NULL, "no measurement could be read from this %s output",
-                           formats[format].name);
+    return said
+               ? STATUS_OK
+               : diag_add(diag, whole,
+                          all->run_count > runs && format != OBSERVE_CSV
+                              ? "its head is there, but no row: the file may end early"
+                              : NULL,
+                          "no measurement could be read from this %s output", formats[format].name);
 }

@@ -111,6 +111,10 @@ typedef enum status observe_reader(const struct observe_input *in, struct observ
 observe_reader observe_nccl_tests, observe_nccl_info, observe_json, observe_csv, observe_osu,
     observe_perftest, observe_gdrcopy, observe_gdsio, observe_nvfs;
 
+/* Whether the first line that is no comment names at least two columns that observe_csv knows; what
+ * stands between them, a comma or else a semicolon. */
+bool observe_is_csv(const char *text, size_t length, char *ret_delimiter);
+
 /* A new run; NULL without memory. Valid until the next. */
 struct observed_run *observe_run(struct observations *all, const struct observe_input *in,
                                  enum observe_format format, uint32_t line);

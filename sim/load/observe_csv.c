@@ -10,6 +10,7 @@
  * `device`) for payload_B of payload; a time without a size is one of software. Its head of
  * `# key: value` lines and the machine's facts behind `#| ` are not needed here.
  *
+ * Where the line of names has semicolons and no comma, they stand between fields.
  * Columns are known by the names in `columns` below, or by their last word where that is a unit:
  * "nccl_time_us" and "nccl_busbw_GBps" are a time and a rate of one series, "nccl", which becomes
  * the variant of its observations; "min_ns" and "p90_ns" are how far a time spreads. Others are
@@ -122,6 +123,54 @@ struct reader {
     bool useless;  /* columns are missing: told once, not for each row */
     int row_end;   /* CR or LF that ended the last row */
 };
+
+static bool known(const char *name, size_t length)
+{
+    const char *unit = name;
+    bool found = length == 6 && memcmp(name, "time_s", 6) == 0;
+    for (size_t i = 0; i < length; i++)
+        if (name[i] == '_')
+            unit = name + i + 1;
+    const size_t left = length - (size_t)(unit - name);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        found = found ||
+                (strlen(columns[i].name) == length && memcmp(columns[i].name, name, length) == 0);
+    for (size_t i = 0; i < sizeof probe_columns / sizeof probe_columns[0]; i++)
+        found = found || (strlen(probe_columns[i].name) == length &&
+                          memcmp(probe_columns[i].name, name, length) == 0);
+    for (size_t i = 0; unit > name && i < sizeof units / sizeof units[0]; i++)
+        found = found || (strlen(units[i].name) == left && memcmp(units[i].name, unit, left) == 0);
+    return found;
+}
+
+bool observe_is_csv(const char *text, size_t length, char *ret_delimiter)
+{
+    const struct observe_input in = {"", text, length};
+    const char *at = text;
+    struct text_line line = {0};
+    bool found = false;
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
+        at += 3;
+    while (!found && text_next_line(&in, &at, &line))
+        found = line.length > 0 && line.start[0] != '#';
+    if (!found)
+        return false;
+    const char *end = line.start + line.length;
+    *ret_delimiter = memchr(line.start, ',', line.length) ? ',' : ';';
+    size_t count = 0;
+    for (const char *from = line.start; from < end;) {
+        const char *to = memchr(from, *ret_delimiter, (size_t)(end - from));
+        const char *next = to ? to + 1 : end;
+        to = to ? to : end;
+        while (from < to && strchr(" \"", *from))
+            from++;
+        while (from < to && strchr(" \"\r", to[-1]))
+            to--;
+        count += known(from, (size_t)(to - from));
+        from = next;
+    }
+    return count >= 2;
+}
 
 static void take_field(void *text, size_t length, void *data)
 {
@@ -293,7 +342,10 @@ static void read_series(struct reader *reader, size_t series)
         if (series > 0 && !wrong && !isnan(value[SIZE]))
             return; /* an empty place in a table of several series */
         if (wrong)
-            diag_add(reader->diag, mark, "the other rows are used",
+            diag_add(reader->diag, mark,
+                     strchr(reader->fields[wrong - 1], ',')
+                         ? "decimals begin with a point; the other rows are used"
+                         : "the other rows are used",
                      "\"%s\" in column %zu is no number", reader->fields[wrong - 1], wrong);
         else
             diag_add(reader->diag, mark, "the other rows are used", "this row has no %s",
@@ -390,6 +442,9 @@ enum status observe_csv(const struct observe_input *in, struct observations *all
         free(reader);
         return STATUS_NOMEM;
     }
+    char delimiter;
+    if (observe_is_csv(in->text, in->length, &delimiter))
+        csv_set_delim(&parser, (unsigned char)delimiter);
     if (!parse(&parser, in, reader) || csv_fini(&parser, take_field, take_row, reader))
         diag_add(diag, (struct mark){in->name, reader->line + 1, 1}, "the rows before it are used",
                  "a quote is not closed, or stands in a field");

@@ -313,8 +313,10 @@ static void read_line(struct reader *reader, const struct text_line *line)
     }
     enum row row = cut ? NO_ROW : read_row(reader, line->number, line->start, line->length);
     if (row == CUT_ROW) {
+        bool last = line->start + line->length >= reader->in->text + reader->in->length;
         observe_complain(reader->in, line, line->start, reader->diag,
-                         "the file may end early; the other rows are used",
+                         last ? "the file ends within it; the other rows are used"
+                              : "the other rows are used",
                          "this row has fewer columns than its title");
         reader->pending_length = 0;
     } else if (row == WHOLE_ROW) {

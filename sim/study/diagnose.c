@@ -9,125 +9,31 @@
 #include <string.h>
 
 #include "sim/study/remedy.h"
+#include "sim/study/states.h"
 
 #define WIDEST  64.0 /* a value is scaled by at most this, either way */
 #define TURNS   12
+#define FIRSTS  6   /* changes that are tried as the first of a pair */
+#define ENOUGH  0.1 /* of ln gap: who leaves less explains it alone */
 #define FREEDOM 0.1 /* of ln gap, against a value that was fitted for the occasion */
-
-static const struct origin by_diagnosis = {.kind = ORIGIN_SET, .file = "diagnosis"};
-
-/* ---- states that slow a machine ----------------------------------------------------------------
- */
-
-static bool put(struct params *params, enum param_id id, double value)
-{
-    double before = param_get(params, id);
-    param_set(params, id, value, by_diagnosis);
-    return before < value || before > value;
-}
-
-static bool no_peermem(struct machine *machine)
-{
-    bool changed = put(&machine->state, PARAM_STATE_PEERMEM, 0);
-    return put(&machine->state, PARAM_STATE_DMABUF, 0) || changed;
-}
-
-static bool acs_on(struct machine *machine)
-{
-    bool changed = false;
-    for (size_t i = 0; i < machine->node.link_count; i++) {
-        struct link *link = &machine->node.links[i];
-        if (link->kind == LINK_PCIE &&
-            machine->node.devices[link->end[0]].kind == DEVICE_PCIE_SWITCH)
-            changed = put(&link->params, PARAM_PCIE_ACS, 0x2C) || changed;
-    }
-    return changed;
-}
-
-static bool iommu_translates(struct machine *machine)
-{
-    return put(&machine->state, PARAM_STATE_IOMMU, 2);
-}
-
-static bool gdr_never(struct machine *machine)
-{
-    return put(&machine->state, PARAM_STATE_GDR_LEVEL, PATH_LOC);
-}
-
-static bool p2p_never(struct machine *machine)
-{
-    return put(&machine->state, PARAM_STATE_P2P_LEVEL, PATH_LOC);
-}
-
-static bool each_nic(struct machine *machine, enum param_id id, double value)
-{
-    bool changed = false;
-    for (size_t i = 0; i < machine->node.device_count; i++)
-        if (machine->node.devices[i].kind == DEVICE_NIC)
-            changed = put(&machine->node.devices[i].params, id, value) || changed;
-    return changed;
-}
-
-static bool strict_ordering(struct machine *machine)
-{
-    return each_nic(machine, PARAM_NIC_RELAXED_ORDERING, 0);
-}
-
-/* One link of a kind trains to half: the slowest decides, so all of the kind stand for it. */
-static bool half_links(struct machine *machine, enum device_kind below)
-{
-    bool changed = false;
-    for (size_t i = 0; i < machine->node.link_count; i++) {
-        struct link *link = &machine->node.links[i];
-        if (link->kind != LINK_PCIE || machine->node.devices[link->end[1]].kind != below)
-            continue;
-        double rate = param_get(&link->params, PARAM_PCIE_RATE);
-        double width = param_get(&link->params, PARAM_PCIE_WIDTH);
-        changed = (rate > 0     ? put(&link->params, PARAM_PCIE_RATE, rate / 2)
-                   : width >= 2 ? put(&link->params, PARAM_PCIE_WIDTH, floor(width / 2))
-                                : false) ||
-                  changed;
-    }
-    return changed;
-}
-
-static bool half_gpu_links(struct machine *machine)
-{
-    return half_links(machine, DEVICE_GPU);
-}
-
-static bool half_nic_links(struct machine *machine)
-{
-    return half_links(machine, DEVICE_NIC);
-}
-
-static bool half_uplinks(struct machine *machine)
-{
-    return half_links(machine, DEVICE_PCIE_SWITCH);
-}
-
-static const struct {
-    const char *name;
-    bool (*apply)(struct machine *machine);
-} states[] = {
-    {"neither nvidia_peermem nor dma-buf", no_peermem},
-    {"ACS redirects at every switch port", acs_on},
-    {"the IOMMU translates", iommu_translates},
-    {"GPUDirect RDMA off (NCCL_NET_GDR_LEVEL=LOC)", gdr_never},
-    {"P2P off (NCCL_P2P_LEVEL=LOC)", p2p_never},
-    {"NICs write in strict order", strict_ordering},
-    {"links of the GPUs trained to half", half_gpu_links},
-    {"links of the NICs trained to half", half_nic_links},
-    {"uplinks of the PCIe switches trained to half", half_uplinks},
-};
 
 /* ---- gaps
  * ---------------------------------------------------------------------------------------- */
 
+/* A change that has no value to be scaled; at most one of these is set. */
+struct change {
+    const char *name;
+    bool (*apply)(struct machine *machine);
+    const struct remedy *remedy;
+    const struct mechanism *mechanism;
+};
+
 struct search {
-    const struct diagnose_job *jobs;
+    const struct diagnose_job *jobs; /* as they are, or with the first change of a pair */
     size_t job_count;
-    double *predicted; /* of one job */
+    const struct change *first; /* NULL: changes are tried alone */
+    struct diagnosis pair;      /* the best so far; no name: none */
+    double *predicted;          /* of one job */
     struct diagnosis *found;
     size_t found_count;
     double gap; /* as it is, ln */
@@ -154,34 +60,44 @@ static double settle(struct search *search, enum status status, double sum, size
     return status ? (double)INFINITY : sum / (double)points;
 }
 
-static double gap_with(struct search *search, bool (*apply)(struct machine *),
-                       const struct remedy *remedy, const struct mechanism *mechanism)
+/* A finished copy of a machine with a change. *ret_applies is false, and no copy made, when there
+ * is nothing to change. */
+static enum status changed_copy(const struct change *change, const struct machine *from,
+                                struct machine *ret_machine, bool *ret_applies, struct error *error)
+{
+    *ret_applies = false;
+    if (change->remedy)
+        return remedy_apply(change->remedy, from, ret_machine, ret_applies, error);
+    if (!change->apply)
+        return STATUS_OK;
+    enum status status = machine_copy(from, ret_machine, error);
+    if (status)
+        return status;
+    *ret_applies = change->apply(ret_machine);
+    status = machine_finish(ret_machine, error);
+    if (!*ret_applies || status)
+        machine_free(ret_machine);
+    *ret_applies = *ret_applies && !status;
+    return status;
+}
+
+static double gap_with(struct search *search, const struct change *change)
 {
     double sum = 0;
     size_t points = 0;
-    bool changed = mechanism != NULL;
+    bool changed = change->mechanism != NULL;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < search->job_count && !status; i++) {
         const struct diagnose_job *job = &search->jobs[i];
         struct predict_job other = job->job;
         struct machine machine;
-        bool applies = false;
-        if (remedy) {
-            status = remedy_apply(remedy, job->job.machine, &machine, &applies, search->error);
-        } else if (apply) {
-            status = machine_copy(job->job.machine, &machine, search->error);
-            if (!status) {
-                applies = apply(&machine);
-                status = machine_finish(&machine, search->error);
-                if (!applies || status)
-                    machine_free(&machine);
-            }
-        }
+        bool applies;
+        status = changed_copy(change, job->job.machine, &machine, &applies, search->error);
         if (status)
             break;
         changed = changed || applies;
         other.machine = applies ? &machine : job->job.machine;
-        other.mechanism = mechanism ? mechanism : other.mechanism;
+        other.mechanism = change->mechanism ? change->mechanism : other.mechanism;
         status = predict_times(&other, NULL, 0, job->sizes_B, job->count, search->predicted,
                                search->error);
         if (!status)
@@ -213,14 +129,28 @@ static double gap_scaled(double x, void *data)
     return isinf(gap) ? 1e3 : gap; /* the minimizer wants numbers */
 }
 
+/* A value can be scaled until it fits, a state cannot: that it fits says more. */
+static double rank_of(const struct diagnosis *diagnosis)
+{
+    bool free = diagnosis->kind == DIAGNOSIS_VALUE || diagnosis->kind == DIAGNOSIS_PAIR;
+    return diagnosis->gap + (free ? FREEDOM : 0);
+}
+
 static void keep(struct search *search, enum diagnosis_kind kind, const char *what, double gap)
 {
-    if (!(gap < search->gap - 1e-3) || search->found_count == DIAGNOSE_MAX)
+    if (!(gap < search->gap - 1e-3))
         return;
-    struct diagnosis *found = &search->found[search->found_count++];
-    found->kind = kind;
-    found->gap = gap;
-    snprintf(found->what, sizeof found->what, "%s", what);
+    struct diagnosis found = {.kind = kind, .gap = gap};
+    if (!search->first) {
+        snprintf(found.what, sizeof found.what, "%s", what);
+        if (search->found_count < DIAGNOSE_MAX)
+            search->found[search->found_count++] = found;
+        return;
+    }
+    found.kind = DIAGNOSIS_PAIR;
+    snprintf(found.what, sizeof found.what, "%s, and %s", search->first->name, what);
+    if (!search->pair.what[0] || found.gap < search->pair.gap)
+        search->pair = found;
 }
 
 /* ---- values
@@ -345,24 +275,110 @@ static void try_values(struct search *search)
     }
 }
 
-static void try_paths(struct search *search)
+enum { PATHS_MOST = 32 };
+
+/* Everything that has no value: other ways, states and remedies. Names of ways are in `names`. */
+static size_t list_changes(const struct search *search, struct change *ret,
+                           char (*names)[sizeof search->found->what])
 {
-    char what[160];
     const struct mechanism *own = search->jobs[0].job.mechanism;
-    for (size_t i = 0; i < mechanism_count && !search->status; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < mechanism_count && count < PATHS_MOST; i++) {
         const struct mechanism *other = &mechanism_table[i];
         if (other == own || other->algorithm || own->algorithm || other->span == SPAN_DRIVE)
             continue;
-        snprintf(what, sizeof what, "the bytes went another way: %s (mechanism %s)", other->title,
-                 other->name);
-        keep(search, DIAGNOSIS_PATH, what, gap_with(search, NULL, NULL, other));
+        snprintf(names[count], sizeof names[count], "the bytes went another way: %s (mechanism %s)",
+                 other->title, other->name);
+        ret[count] = (struct change){.name = names[count], .mechanism = other};
+        count++;
     }
+    for (size_t i = 0; i < state_count; i++)
+        ret[count++] = (struct change){.name = state_table[i].name, .apply = state_table[i].apply};
+    for (size_t i = 0; i < remedy_count; i++)
+        ret[count++] = (struct change){.name = remedy_table[i].name, .remedy = &remedy_table[i]};
+    return count;
 }
 
-/* A value can be scaled until it fits, a state cannot: that it fits says more. */
-static double rank_of(const struct diagnosis *diagnosis)
+static enum diagnosis_kind kind_of(const struct change *change)
 {
-    return diagnosis->gap + (diagnosis->kind == DIAGNOSIS_VALUE ? FREEDOM : 0);
+    return change->mechanism ? DIAGNOSIS_PATH : change->remedy ? DIAGNOSIS_REMEDY : DIAGNOSIS_STATE;
+}
+
+/* The jobs as they would be with a change. False: it cannot be made. Machines are for free_jobs. */
+static bool change_jobs(struct search *search, const struct change *change,
+                        struct diagnose_job *ret_jobs, struct machine *ret_machines)
+{
+    bool any = change->mechanism != NULL;
+    size_t made = 0;
+    enum status status = STATUS_OK;
+    for (; made < search->job_count && !status; made++) {
+        struct diagnose_job *job = &ret_jobs[made];
+        bool applies;
+        *job = search->jobs[made];
+        status =
+            changed_copy(change, job->job.machine, &ret_machines[made], &applies, search->error);
+        if (!status && !applies)
+            status = machine_copy(job->job.machine, &ret_machines[made], search->error);
+        if (!status && !applies)
+            status = machine_finish(&ret_machines[made], search->error);
+        if (status)
+            break;
+        any = any || applies;
+        job->job.machine = &ret_machines[made];
+        job->job.mechanism = change->mechanism ? change->mechanism : job->job.mechanism;
+    }
+    if (!status && any)
+        return true;
+    for (size_t i = 0; i < made; i++)
+        machine_free(&ret_machines[i]);
+    return false;
+}
+
+/* The few changes that alone leave least (of those that leave the same, one), each together with
+ * every other change and value. Two values fit anything, so one of a pair is always a change
+ * without. */
+static void try_pairs(struct search *search, const struct change *changes, const double *gaps,
+                      size_t count)
+{
+    const struct search alone = *search;
+    struct diagnose_job *jobs = calloc(search->job_count, sizeof *jobs);
+    struct machine *machines = calloc(search->job_count, sizeof *machines);
+    size_t tried[FIRSTS], tried_count = 0;
+    if (!jobs || !machines)
+        search->status = STATUS_NOMEM;
+    while (tried_count < FIRSTS && !search->status) {
+        size_t best = count;
+        for (size_t i = 0; i < count; i++) {
+            bool done = false;
+            for (size_t k = 0; k < tried_count; k++)
+                done = done || tried[k] == i || fabs(gaps[tried[k]] - gaps[i]) < 1e-6;
+            if (!done && isfinite(gaps[i]) && (best == count || gaps[i] < gaps[best]))
+                best = i;
+        }
+        if (best == count)
+            break;
+        tried[tried_count++] = best;
+        if (!change_jobs(search, &changes[best], jobs, machines))
+            continue;
+        search->jobs = jobs;
+        search->first = &changes[best];
+        search->gap = gaps[best];
+        for (size_t i = 0; i < count && !search->status; i++) {
+            bool again = i == best || (changes[i].mechanism && changes[best].mechanism);
+            for (size_t k = 0; k + 1 < tried_count; k++)
+                again = again || tried[k] == i;
+            if (!again)
+                keep(search, kind_of(&changes[i]), changes[i].name, gap_with(search, &changes[i]));
+        }
+        try_values(search);
+        search->jobs = alone.jobs;
+        search->first = NULL;
+        search->gap = alone.gap;
+        for (size_t i = 0; i < search->job_count; i++)
+            machine_free(&machines[i]);
+    }
+    free(jobs);
+    free(machines);
 }
 
 static int by_gap(const void *a, const void *b)
@@ -372,6 +388,34 @@ static int by_gap(const void *a, const void *b)
         return rank_of(x) < rank_of(y) ? -1 : 1;
     return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind)
                               : strcmp(x->what, y->what);
+}
+
+/* Each change alone; where none explains the gap, pairs, of which the best is kept. */
+static void try_all(struct search *search)
+{
+    const size_t most = PATHS_MOST + state_count + remedy_count;
+    struct change *changes = calloc(most, sizeof *changes);
+    double *gaps = calloc(most, sizeof *gaps), least = search->gap;
+    char(*names)[sizeof search->found->what] = calloc(PATHS_MOST, sizeof *names);
+    if (!changes || !gaps || !names)
+        search->status = STATUS_NOMEM;
+    size_t count = search->status ? 0 : list_changes(search, changes, names);
+    for (size_t i = 0; i < count && !search->status; i++) {
+        gaps[i] = gap_with(search, &changes[i]);
+        keep(search, kind_of(&changes[i]), changes[i].name, gaps[i]);
+    }
+    if (!search->status)
+        try_values(search);
+    for (size_t i = 0; i < search->found_count; i++)
+        least = fmin(least, search->found[i].gap);
+    if (!search->status && least > ENOUGH)
+        try_pairs(search, changes, gaps, count);
+    if (search->pair.what[0] && search->pair.gap < least - ENOUGH &&
+        search->found_count < DIAGNOSE_MAX)
+        search->found[search->found_count++] = search->pair;
+    free(changes);
+    free(gaps);
+    free(names);
 }
 
 enum status diagnose(const struct diagnose_job *jobs, size_t job_count, struct diagnosis *ret,
@@ -397,14 +441,7 @@ enum status diagnose(const struct diagnose_job *jobs, size_t job_count, struct d
     search.gap = points ? sum / (double)points : 0;
     *ret_count = 0;
     if (!search.status && search.gap > 0) {
-        try_paths(&search);
-        for (size_t i = 0; i < sizeof states / sizeof states[0] && !search.status; i++)
-            keep(&search, DIAGNOSIS_STATE, states[i].name,
-                 gap_with(&search, states[i].apply, NULL, NULL));
-        for (size_t i = 0; i < remedy_count && !search.status; i++)
-            keep(&search, DIAGNOSIS_REMEDY, remedy_table[i].name,
-                 gap_with(&search, NULL, &remedy_table[i], NULL));
-        try_values(&search);
+        try_all(&search);
         qsort(search.found, search.found_count, sizeof *search.found, by_gap);
         for (size_t i = 0; i < search.found_count && i < limit; i++) {
             ret[i] = search.found[i];

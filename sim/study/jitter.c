@@ -18,6 +18,16 @@ static unsigned long seed_of(unsigned long seed, size_t replica)
     return (unsigned long)((z ^ z >> 31) & 0x7fffffffu) + 1;
 }
 
+/* What is drawn beyond what the parameter can be is put at its bound. */
+static double in_range(const struct predict_job *job, const struct jitter_value *from, double value)
+{
+    struct address at;
+    if (!address_first(job->machine, from->key, &at) || at.place == ADDRESS_NODES)
+        return value;
+    const struct param_info *info = param_info(at.id);
+    return fmin(fmax(value, info->minimum), info->maximum);
+}
+
 static enum status replicate(const struct predict_job *job, const struct jitter_value *values,
                              size_t value_count, const double *sizes_B, size_t size_count,
                              size_t replicas, unsigned long seed, gsl_rng *random,
@@ -26,9 +36,10 @@ static enum status replicate(const struct predict_job *job, const struct jitter_
     double *one = times + size_count * replicas;
     for (size_t r = 0; r < replicas; r++) {
         gsl_rng_set(random, seed_of(seed, r));
-        for (size_t i = 0; i < value_count; i++)
-            changes[i] = (struct predict_change){
-                values[i].key, values[i].value * exp(gsl_ran_gaussian(random, values[i].sigma))};
+        for (size_t i = 0; i < value_count; i++) {
+            double value = values[i].value * exp(gsl_ran_gaussian(random, values[i].sigma));
+            changes[i] = (struct predict_change){values[i].key, in_range(job, &values[i], value)};
+        }
         enum status status =
             predict_times(job, changes, value_count, sizes_B, size_count, one, error);
         if (status)

@@ -1,9 +1,10 @@
 /* jitter.h: how far a prediction spreads when what it rests on does.
  *
  * Each replica multiplies every uncertain value of the machine by e^(sigma z), z normal: rates and
- * times stay positive, and sigma is the relative spread. What a replica draws depends on the seed,
- * the replica's number and the value's place only, so more replicas leave the first ones as they
- * were. The interval runs from the 5th to the 95th percentile (interpolated).
+ * times stay positive, sigma is the relative spread, and a parameter stays within its range. What a
+ * replica draws depends on the seed, the replica's number and the value's place only, so more
+ * replicas leave the first ones as they were. The interval runs from the 5th to the 95th percentile
+ * (interpolated).
  */
 #ifndef GDSIM_STUDY_JITTER_H
 #define GDSIM_STUDY_JITTER_H

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "sim/core/protocol.h"
 #include "sim/study/jitter.h"
 #include "tests/unit/help_core.h"
 
@@ -118,7 +119,7 @@ static void changes_reach_predictions(void **state)
 
 static void interval_is_that_of_a_lognormal(void **state)
 {
-    const struct jitter_value launch = {"software.launch", 1, 0.1}; /* 1 s dwarfs the rest */
+    const struct jitter_value launch = {"software.launch", 0.1, 0.1}; /* dwarfs the rest */
     const double size_B = 1;
     struct predict_job job = {.machine = &machine,
                               .mechanism = mechanism_find("nvlink"),
@@ -130,11 +131,37 @@ static void interval_is_that_of_a_lognormal(void **state)
     assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 1, &first, &error), &error);
     assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 1, &again, &error), &error);
     assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 2, &other, &error), &error);
-    assert_true(fabs(first.median_s - 1) < 0.01);
+    assert_true(fabs(first.median_s - 0.1) < 0.001);
     assert_true(fabs(first.high_s / first.median_s / exp(0.1645) - 1) < 0.02);
     assert_true(fabs(first.low_s / first.median_s / exp(-0.1645) - 1) < 0.02);
     assert_memory_equal(&first, &again, sizeof first);
     assert_true(memcmp(&first, &other, sizeof first) != 0);
+}
+
+/* A share of 96 % that spreads by a half stays a share: the median is at most 1, where it would be
+ * 1.65 times 0.96 in the upper 16 %. */
+static void draws_stay_in_range(void **state)
+{
+    (void)state;
+    const double size_B = 1e9;
+    struct jitter_interval interval;
+    struct jitter_value value = {"node.devices.gpu*.ll_channel_share", 0.96, 1.0};
+    struct predict_job job = {.machine = &machine,
+                              .mechanism = mechanism_find("nvlink"),
+                              .plan = &plan,
+                              .accounting = ACCOUNTING_PIPELINED};
+    struct machine ll;
+    assert_int_equal(machine_copy(&machine, &ll, NULL), STATUS_OK);
+    core_set(&ll.engine, PARAM_ENGINE_PROTOCOL, PROTOCOL_LL);
+    core_set(&ll.engine, PARAM_ENGINE_CHANNELS, 1);
+    core_finish(&ll);
+    job.machine = &ll;
+    assert_int_equal(jitter_run(&job, &value, 1, &size_B, 1, 200, 1, &interval, NULL), STATUS_OK);
+    struct predict_change most = {value.key, 1.0};
+    double best_s;
+    assert_int_equal(predict_times(&job, &most, 1, &size_B, 1, &best_s, NULL), STATUS_OK);
+    assert_true(interval.low_s >= best_s * (1 - 1e-9));
+    machine_free(&ll);
 }
 
 int main(void)
@@ -144,6 +171,7 @@ int main(void)
         TEST(keys_find_parameters),
         TEST(changes_reach_predictions),
         TEST(interval_is_that_of_a_lognormal),
+        TEST(draws_stay_in_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,6 +120,40 @@ static void nccl_tests_of_all_ages(void **state)
     near_to(all.items[0].high_s, 33.3e-6); /* p99 rather than the maximum */
 }
 
+/* Names of known columns make a table of it, whatever words its rows hold; semicolons will do. */
+static void tables_are_known_by_their_columns(void **state)
+{
+    char delimiter;
+    (void)state;
+    static const char quoted[] = "size_bytes,time_us,note\n1024,5.5,gdr_copy_to_mapping nThread\n";
+    static const char european[] = "# by hand\n\"size_bytes\"; time_us\r\n1024;5.5\r\n2048;6,1\r\n";
+    static const char list[] = "eggs,milk\n1,2\n";
+    assert_int_equal(observe_detect(quoted, sizeof quoted - 1), OBSERVE_CSV);
+    assert_false(observe_is_csv(list, sizeof list - 1, &delimiter));
+    assert_int_equal(read_text(european), STATUS_OK);
+    assert_int_equal(all.count, 1);
+    near_to(all.items[0].time_s, 5.5e-6);
+    assert_int_equal(diag_count(&diag), 1);
+    assert_string_equal(diag_get(&diag, 0)->hint,
+                        "decimals begin with a point; the other rows are used");
+}
+
+/* A log that ends within a row, or after its head. */
+static void a_log_that_ends_early(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_text(TITLE "8 2 float sum -1 27.2 0.0 0.0 0 26.8 0.0 0.0 0\n16 4 float s"), STATUS_OK);
+    assert_int_equal(all.count, 2);
+    assert_string_equal(diag_get(&diag, 0)->hint,
+                        "the file ends within it; the other rows are used");
+    teardown(NULL);
+    setup(NULL);
+    assert_int_equal(read_text("# nThread 1 nGpus 2 minBytes 8\n" TITLE), STATUS_INPUT);
+    assert_string_equal(diag_get(&diag, 0)->hint,
+                        "its head is there, but no row: the file may end early");
+}
+
 /* A line of NCCL's log that comes in the middle of a row, as in measured logs. */
 static void row_cut_by_a_log(void **state)
 {
@@ -343,11 +377,18 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(nccl_tests_as_printed),    TEST(nccl_tests_of_all_ages),
-        TEST(row_cut_by_a_log),         TEST(the_label_lies),
-        TEST(json_of_three_tools),      TEST(what_is_broken_loses_nothing_before),
-        TEST(tables_of_other_tools),    TEST(tables_with_names),
-        TEST(tables_of_several_series), TEST(observations_of_gdprobe),
+        TEST(nccl_tests_as_printed),
+        TEST(nccl_tests_of_all_ages),
+        TEST(tables_are_known_by_their_columns),
+        TEST(a_log_that_ends_early),
+        TEST(row_cut_by_a_log),
+        TEST(the_label_lies),
+        TEST(json_of_three_tools),
+        TEST(what_is_broken_loses_nothing_before),
+        TEST(tables_of_other_tools),
+        TEST(tables_with_names),
+        TEST(tables_of_several_series),
+        TEST(observations_of_gdprobe),
         TEST(a_million_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
