@@ -272,7 +272,8 @@ static enum status close_ledger(struct walk *walk)
     ledger->transfers *= (uint64_t)alike;
     ledger->slices *= (uint64_t)alike;
     ledger->skipped *= (uint64_t)alike;
-    uint64_t *chunks = calloc(ledger->resource_count, sizeof *chunks);
+    uint64_t *chunks =
+        renew(&walk->engine->resource_chunks, ledger->resource_count, sizeof *chunks);
     if (!chunks)
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
     count_chunks(walk, chunks);
@@ -283,7 +284,6 @@ static enum status close_ledger(struct walk *walk)
         resource->busy_ps *= alike;
         resource->bytes = (double)chunks[r] * (double)alike * chunk_B;
     }
-    free(chunks);
     /* Uplinks stand in the ledger as two resources, up and down. */
     const size_t half = (walk->used_count - walk->first_uplink) / 2;
     enum nccl_protocol protocol;
@@ -461,6 +461,7 @@ static void engine_clear(struct engine *engine)
     free(engine->used_causes.data);
     free(engine->uplink_chunks.data);
     free(engine->slot_chunks.data);
+    free(engine->resource_chunks.data);
     for (size_t i = 0; i < engine->timing_capacity; i++)
         free(engine->timings[i]);
     free(engine->timings);

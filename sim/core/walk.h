@@ -121,7 +121,7 @@ struct engine {
     struct lockstep lockstep;
     struct trace_record *records;
     uint32_t record_capacity;
-    struct kept used, used_causes, uplink_chunks, slot_chunks;
+    struct kept used, used_causes, uplink_chunks, slot_chunks, resource_chunks;
     struct timing **timings; /* as many as were needed so far */
     size_t timing_capacity;
 };
