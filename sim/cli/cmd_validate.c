@@ -322,6 +322,7 @@ static int add_rows(struct grid *grid, const char *file, const char *name,
             good = judge(item, &got[i], wanted, sizeof wanted);
             value = got[i].value;
         }
+        bool judged = wanted[0] != '\0' || got[i].failed;
         grid_row(grid);
         grid_set_text(grid, VALIDATE_CASE, name);
         grid_set_text(grid, VALIDATE_NAME, item->name);
@@ -339,11 +340,12 @@ static int add_rows(struct grid *grid, const char *file, const char *name,
             double off = 100 * (value - measured) / measured;
             if (!isnan(value))
                 grid_set_real(grid, VALIDATE_ERROR, off);
-            tally->measured = true;
-            tally->worst = fabs(off) > fabs(tally->worst) ? off : tally->worst;
+            if (judged) {
+                tally->measured = true;
+                tally->worst = fabs(off) > fabs(tally->worst) ? off : tally->worst;
+            }
         }
         grid_set_text(grid, VALIDATE_WANTED, wanted);
-        bool judged = wanted[0] != '\0' || got[i].failed;
         bool open = !judged && !isnan(item->measured);
         good = good && !got[i].failed;
         grid_set_text(grid, VALIDATE_VERDICT,
