@@ -280,16 +280,36 @@ static void write_node(FILE *out, const struct topology *topology)
                 write_pair(out, topology, &topology->pairs[i]);
 }
 
+/* NICs that are not virtual: of those without a PCIe address nothing is known, and 10 Gb/s is what
+ * NCCL writes then. */
+static size_t real_nics(const struct topology *topology)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < topology->device_count; i++) {
+        const struct topology_device *device = &topology->devices[i];
+        bool is_virtual = device->up.no_port && !device->busid[0];
+        count += device->kind == DEVICE_NIC && !is_virtual;
+    }
+    return count;
+}
+
 /* A job that meets every NIC, if there is one: inside one node no byte passes it, and nothing that
  * is wrong with it would show. */
-static void write_job(FILE *out, bool nics)
+static void write_job(FILE *out, const struct topology *topology)
 {
     fputs("collective: allreduce\n", out);
-    if (nics)
+    if (real_nics(topology) > 0)
         fputs("algorithm: rings  # a ring for each GPU, so that every NIC carries its share\n"
               "nodes: 2  # as if two such machines were joined, so that check and run look at the "
               "NICs\n",
               out);
+    else if (topology_count(topology, DEVICE_NIC) > 0)
+        fputs(
+            "algorithm: ring\n"
+            "nodes: 1  # its NIC is virtual: how it is joined, and its rate, would be a guess; say "
+            "both below,\n"
+            "          # and nodes: 2, to look at it\n",
+            out);
     else
         fputs("algorithm: ring\nnodes: 1  # no NIC was found\n", out);
     fputs("mechanisms: [gdr, host]\nsizes: {from: 1 MiB, to: 1 GiB, times: 4}\n", out);
@@ -317,7 +337,7 @@ enum status topology_write(const struct topology *topology, const char *from, ch
         fprintf(out, "#\n# And %zu further notes, for which there was no room.\n",
                 topology->note_lost);
     fprintf(out, "title: \"Imported from %s\"\n", name);
-    write_job(out, topology_count(topology, DEVICE_NIC) > 0);
+    write_job(out, topology);
     write_state(out, &topology->state);
     write_node(out, topology);
     if (fflush(out) || ferror(out) || topology->nomem) {
