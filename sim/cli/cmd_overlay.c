@@ -7,11 +7,14 @@
 
 #include "sim/cli/measured.h"
 #include "sim/report/grid.h"
+#include "sim/study/blocks.h"
 #include "sim/study/diagnose.h"
 
 #define MAX_FILES  64
 #define DIAGNOSES  4
-#define MOST_SIZES 8 /* of a data set, for the diagnosis: each is run some hundred times */
+#define MOST_SIZES 8    /* of a data set, for the diagnosis: each is run some hundred times */
+#define FEW_SIZES  3    /* where runs are long */
+#define LONG_RUNS  5000 /* events in the mean run of a data set's sizes */
 #define CLOSE      1.05
 #define SMALL_GAIN 0.1 /* a change that closes less of the gap (ln) than this explains nothing */
 
@@ -102,8 +105,9 @@ static double busbw_at(const struct measured *measured, const struct measured_se
     return (double)NAN;
 }
 
+/* Adds to *events those that the run was gone through for, without what only repeats others. */
 static enum status limit_at(struct measured_set *set, double size_B, double *ret_s, char *ret_limit,
-                            size_t limit_size, struct error *error)
+                            size_t limit_size, uint64_t *events, struct error *error)
 {
     struct ledger ledger;
     struct engine_job job;
@@ -114,6 +118,9 @@ static enum status limit_at(struct measured_set *set, double size_B, double *ret
     if (status)
         return status;
     *ret_s = (double)ledger.total_ps * 1e-12;
+    if (ledger.slices > 0)
+        *events += (uint64_t)((double)ledger.events * (double)(ledger.slices - ledger.skipped) /
+                              (double)ledger.slices);
     snprintf(ret_limit, limit_size, "%s",
              ledger_category_name(&ledger, job.routes->machine, ledger_limit(&ledger)));
     ledger_free(&ledger);
@@ -121,13 +128,13 @@ static enum status limit_at(struct measured_set *set, double size_B, double *ret
 }
 
 static enum status add_set(struct measured *measured, struct measured_set *set, struct grid *grid,
-                           double *measured_s, struct error *error)
+                           double *measured_s, uint64_t *events, struct error *error)
 {
     for (size_t i = 0; i < set->size_count; i++) {
         double predicted_s;
         char limit[128];
         enum status status =
-            limit_at(set, set->sizes_B[i], &predicted_s, limit, sizeof limit, error);
+            limit_at(set, set->sizes_B[i], &predicted_s, limit, sizeof limit, events, error);
         if (status)
             return status;
         measured_s[i] = measured_at(measured, set, i);
@@ -166,9 +173,13 @@ static void evidence(const struct measured *measured, struct text *text)
     }
 }
 
-static enum status explain(struct measured *measured, double *const *measured_s, struct text *text,
-                           struct error *error)
+/* `long_runs`: at fewer sizes, and no pairs of changes. Which depends on the runs, not on the
+ * clock. */
+static enum status explain(struct measured *measured, double *const *measured_s, bool long_runs,
+                           struct text *text, struct error *error)
 {
+    const size_t most = long_runs ? FEW_SIZES : MOST_SIZES;
+    size_t points = 0, of = 0;
     struct diagnosis found[DIAGNOSES];
     size_t count;
     double gap;
@@ -182,7 +193,9 @@ static enum status explain(struct measured *measured, double *const *measured_s,
         if (set->about.counter)
             continue;
         double *sizes_B = &values[i * 2 * MOST_SIZES], *times_s = sizes_B + MOST_SIZES;
-        size_t kept = set->size_count < MOST_SIZES ? set->size_count : MOST_SIZES;
+        size_t kept = set->size_count < most ? set->size_count : most;
+        points += kept;
+        of += set->size_count;
         for (size_t k = 0; k < kept; k++) {
             size_t from = kept > 1 ? k * (set->size_count - 1) / (kept - 1) : 0;
             sizes_B[k] = set->sizes_B[from];
@@ -192,12 +205,17 @@ static enum status explain(struct measured *measured, double *const *measured_s,
                                                   sizes_B, times_s, kept};
     }
     if (!status)
-        status = diagnose(jobs, job_count, found, DIAGNOSES, &count, &gap, error);
+        status = diagnose(jobs, job_count, !long_runs, found, DIAGNOSES, &count, &gap, error);
     free(jobs);
     free(values);
     if (status)
         return status;
-    text_printf(text, "\nPredictions are off by a factor of %.2f (geometric mean).\n", gap);
+    text_printf(text, "\nPredictions are off by a factor of %.2f (geometric mean", gap);
+    if (points < of)
+        text_printf(text, " of %zu of the %zu sizes", points, of);
+    text_printf(text, ").\n");
+    if (long_runs)
+        text_printf(text, "Runs are long here: changes were tried alone, not in pairs.\n");
     evidence(measured, text);
     if (gap < CLOSE) {
         text_printf(text, "That is close: nothing needs to be explained.\n");
@@ -217,11 +235,43 @@ static enum status explain(struct measured *measured, double *const *measured_s,
     return STATUS_OK;
 }
 
+/* What has been found so far goes to the terminal before the long search begins. */
+static int write_part(const struct options *options, struct text *text)
+{
+    if (options->output)
+        return EXIT_FINE; /* a file is written once, whole */
+    int code = cli_write(options, text);
+    text->length = 0;
+    return code;
+}
+
+static void announce(const struct measured *measured, bool long_runs, double seconds)
+{
+    enum { PREDICTIONS = 500 }; /* of each point; see diagnose.h */
+    char left[32];
+    size_t sizes = 0, kept = 0;
+    for (size_t i = 0; i < measured->set_count; i++) {
+        size_t count = measured->sets[i].size_count;
+        sizes += count;
+        kept += count < FEW_SIZES ? count : FEW_SIZES;
+    }
+    if (!long_runs || sizes == 0)
+        return;
+    cli_duration(seconds * (double)kept / (double)sizes * PREDICTIONS, left, sizeof left);
+    fprintf(stderr,
+            "gdsim: looking for what would explain the difference takes about %s; --no-diagnosis "
+            "leaves it out\n",
+            left);
+}
+
 static enum status overlay(const struct overlay_options *options, struct measured *measured,
-                           struct text *text, struct error *error)
+                           struct text *text, int *ret_code, struct error *error)
 {
     struct grid *grid = grid_new();
     double **measured_s = calloc(measured->set_count, sizeof *measured_s);
+    const double start_s = blocks_clock_s();
+    uint64_t events = 0;
+    size_t runs = 0;
     const char *format = options->common.format ? options->common.format : "table";
     enum status status = measured_s ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
@@ -232,15 +282,20 @@ static enum status overlay(const struct overlay_options *options, struct measure
         if (!measured_s[i])
             status = error_set(error, STATUS_NOMEM, "out of memory");
         else if (!set->about.counter) /* counters have no time to lay beside */
-            status = add_set(measured, set, grid, measured_s[i], error);
+            status = add_set(measured, set, grid, measured_s[i], &events, error);
+        runs += set->size_count;
     }
     bool table = strcmp(format, "table") == 0;
     if (!status)
         status = table                        ? grid_write_table(grid, text, error)
                  : strcmp(format, "csv") == 0 ? grid_write_csv(grid, text, error)
                                               : grid_write_json(grid, text, error);
-    if (!status && table && !options->no_diagnosis)
-        status = explain(measured, measured_s, text, error);
+    if (!status && table && !options->no_diagnosis) {
+        const bool long_runs = events > LONG_RUNS * runs;
+        *ret_code = write_part(&options->common, text);
+        announce(measured, long_runs, blocks_clock_s() - start_s);
+        status = explain(measured, measured_s, long_runs, text, error);
+    }
     for (size_t i = 0; measured_s && i < measured->set_count; i++)
         free(measured_s[i]);
     free(measured_s);
@@ -257,8 +312,11 @@ int cmd_overlay(int argc, char **argv)
     cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     int code = measured_open(&options.common, options.files, options.count, &measured);
     if (!code) {
-        code = overlay(&options, &measured, &text, &error) ? cli_fail(&error)
-                                                           : cli_write(&options.common, &text);
+        int part = EXIT_FINE;
+        code = overlay(&options, &measured, &text, &part, &error)
+                   ? cli_fail(&error)
+                   : cli_write(&options.common, &text);
+        code = code ? code : part;
     }
     text_free(&text);
     measured_close(&measured);

@@ -16,7 +16,8 @@ static const char *base_name(const char *path)
 }
 
 /* The point's value of a row for a data set; NAN where the row is none of its points. */
-static double value_of(const struct dataset *about, const struct observation *item)
+static double value_of(const struct dataset *about, const struct scenario *scenario,
+                       const struct observation *item)
 {
     if (about->what && strcmp(item->what, about->what) != 0)
         return (double)NAN;
@@ -26,6 +27,9 @@ static double value_of(const struct dataset *about, const struct observation *it
         return (double)NAN;
     if (about->counter) /* what is less is background, not ours */
         return item->counted > 1e-3 * item->size_B ? item->counted : (double)NAN;
+    if (isnan(item->time_s) && item->busbw_Bps > 0) /* all that the row says */
+        return item->size_B / item->busbw_Bps *
+               collective_busbw_factor(scenario->collective, machine_ranks(&scenario->machine));
     return item->time_s;
 }
 
@@ -93,14 +97,24 @@ static int check_rows(const struct measured *measured, const struct measured_set
     return EXIT_FINE;
 }
 
+/* Whether --sizes, where it is given, names the size. */
+static bool is_asked(const struct scenario *scenario, double size_B)
+{
+    for (size_t i = 0; i < scenario->size_count; i++)
+        if (fabs(scenario->sizes_B[i] - size_B) < 0.5)
+            return true;
+    return false;
+}
+
+/* `some`: only those of the scenario's sizes, which are those of --sizes. */
 static enum status add_points(struct measured *measured, struct measured_set *set,
-                              size_t first_observation)
+                              size_t first_observation, bool some)
 {
     set->first = measured->point_count;
     for (size_t i = first_observation; i < measured->all.count; i++) {
         const struct observation *item = &measured->all.items[i];
-        double value = value_of(&set->about, item);
-        if (!(value > 0))
+        double value = value_of(&set->about, &set->scenario, item);
+        if (!(value > 0) || (some && !is_asked(&set->scenario, item->size_B)))
             continue;
         struct measured_point *grown =
             realloc(measured->points, (measured->point_count + 1) * sizeof *grown);
@@ -191,7 +205,6 @@ static int open_set(struct measured *measured, const struct options *options,
     char *from_main[CALIBRATION_MAX];
     size_t from_main_count =
         about->scenario ? calibrated_sets(measured, from_main, CALIBRATION_MAX) : 0;
-    own.sizes = NULL;
     bool fits = own.set_count + from_main_count + about->set_count <= CLI_MAX_SET;
     for (size_t i = 0; i < from_main_count && fits; i++)
         own.set[own.set_count++] = from_main[i];
@@ -221,7 +234,7 @@ static int open_set(struct measured *measured, const struct options *options,
         return code;
     size_t before = measured->all.count;
     measured->all.count = end; /* of this file only */
-    enum status status = add_points(measured, set, first);
+    enum status status = add_points(measured, set, first, options->sizes != NULL);
     measured->all.count = before;
     if (status) {
         error_set(&error, STATUS_NOMEM, "out of memory");
@@ -230,10 +243,11 @@ static int open_set(struct measured *measured, const struct options *options,
     if (set->count == 0) {
         fprintf(stderr,
                 "%s: no row of it is a point of \"%s\"%s%s%s%s\n"
-                "  hint: gdsim import prints what its rows hold: a size, a time or a counter\n",
+                "  hint: gdsim import prints what its rows hold: a size, a time or a counter%s\n",
                 about->file, about->name, about->what ? ", what: " : "",
                 about->what ? about->what : "", about->variant ? ", variant: " : "",
-                about->variant ? about->variant : "");
+                about->variant ? about->variant : "",
+                options->sizes ? "; --sizes leaves out all but its own" : "");
         return EXIT_BAD_INPUT;
     }
     return EXIT_FINE;

@@ -32,6 +32,7 @@ struct search {
     const struct diagnose_job *jobs; /* as they are, or with the first change of a pair */
     size_t job_count;
     const struct change *first; /* NULL: changes are tried alone */
+    bool pairs;                 /* whether to try them */
     struct diagnosis pair;      /* the best so far; no name: none */
     double *predicted;          /* of one job */
     struct diagnosis *found;
@@ -161,12 +162,18 @@ static double best_scale(struct search *search, double *ret_gap)
 {
     double at[] = {-log(WIDEST), -2, -0.7, 0, 0.7, 2, log(WIDEST)}, gap[7];
     size_t best = 3;
+    static const size_t order[] = {0, 6, 1, 2, 4, 5};
     gap[3] = search->gap;
-    for (size_t i = 0; i < 7; i++) {
-        if (i != 3)
-            gap[i] = gap_scaled(at[i], search);
-        best = gap[i] < gap[best] ? i : best;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        size_t to = order[i];
+        gap[to] = gap_scaled(at[to], search);
+        if (i == 1 && fabs(gap[0] - gap[3]) < 1e-9 && fabs(gap[6] - gap[3]) < 1e-9) {
+            *ret_gap = gap[3]; /* not even the extremes change anything: nothing uses it */
+            return 0;
+        }
     }
+    for (size_t i = 0; i < 7; i++)
+        best = gap[i] < gap[best] ? i : best;
     *ret_gap = gap[best];
     if (best == 0 || best == 6 || (best == 3 && !(gap[2] < gap[3] + 1) && !(gap[4] < gap[3] + 1)))
         return at[best];
@@ -408,7 +415,7 @@ static void try_all(struct search *search)
         try_values(search);
     for (size_t i = 0; i < search->found_count; i++)
         least = fmin(least, search->found[i].gap);
-    if (!search->status && least > ENOUGH)
+    if (!search->status && search->pairs && least > ENOUGH)
         try_pairs(search, changes, gaps, count);
     if (search->pair.what[0] && search->pair.gap < least - ENOUGH &&
         search->found_count < DIAGNOSE_MAX)
@@ -418,12 +425,13 @@ static void try_all(struct search *search)
     free(names);
 }
 
-enum status diagnose(const struct diagnose_job *jobs, size_t job_count, struct diagnosis *ret,
-                     size_t limit, size_t *ret_count, double *ret_gap, struct error *error)
+enum status diagnose(const struct diagnose_job *jobs, size_t job_count, bool pairs,
+                     struct diagnosis *ret, size_t limit, size_t *ret_count, double *ret_gap,
+                     struct error *error)
 {
     size_t most = 0, points = 0;
     double sum = 0;
-    struct search search = {.jobs = jobs, .job_count = job_count, .error = error};
+    struct search search = {.jobs = jobs, .job_count = job_count, .pairs = pairs, .error = error};
     for (size_t i = 0; i < job_count; i++)
         most = jobs[i].count > most ? jobs[i].count : most;
     gsl_error_handler_t *before = gsl_set_error_handler_off();
