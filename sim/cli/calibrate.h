@@ -11,6 +11,14 @@
 
 #define EVERY_SET SIZE_MAX
 
+/* Bounds of what counts as known. A value whose standard error is above a quarter of it is poorly
+ * determined. Below three points a fitted value, the fit may follow single points. A scatter from n
+ * points, by their median error, has a standard error of 1.17/sqrt(n) of itself, 37 % at ten: from
+ * fewer it is not written. */
+#define POOR_ERROR         0.25
+#define FEW_POINTS_A_VALUE 3
+#define SCATTER_POINTS     10
+
 /* A parameter of the fit: one entry of the block `fit`, for all data sets or for one. */
 struct calibrated {
     const struct fit_entry *entry;
@@ -32,6 +40,9 @@ struct calibration_run {
     struct fit_report report;
     const char *command; /* "gdsim calibrate FILE", for provenance */
 };
+
+/* Fewer than FEW_POINTS_A_VALUE for each value that was fitted; *ret_values of them. */
+bool calibrate_few_points(const struct calibration_run *run, size_t *ret_values);
 
 /* Tables for people. */
 enum status calibrate_report(struct calibration_run *run, struct text *text, struct error *error);

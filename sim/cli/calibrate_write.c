@@ -42,6 +42,19 @@ static double value_of(const struct calibration_run *run, size_t parameter, doub
     return value;
 }
 
+static bool is_poor(double value, double error)
+{
+    return error > POOR_ERROR * value; /* never where there is none: NAN */
+}
+
+bool calibrate_few_points(const struct calibration_run *run, size_t *ret_values)
+{
+    *ret_values = 0;
+    for (size_t j = 0; j < run->count; j++)
+        *ret_values += run->parameters[j].state != FIT_UNKNOWN;
+    return run->report.used < FEW_POINTS_A_VALUE * *ret_values;
+}
+
 /* ---- what was fitted
  * ------------------------------------------------------------------------------ */
 
@@ -62,6 +75,7 @@ static enum status write_parameters(const struct calibration_run *run, struct te
         [FIT_AT_BOUND] = "at its bound",
     };
     struct grid *grid = grid_new();
+    size_t poor = 0;
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         grid_column(grid, &columns[i]);
     for (size_t j = 0; j < run->count; j++) {
@@ -77,10 +91,16 @@ static enum status write_parameters(const struct calibration_run *run, struct te
             grid_set_text(grid, 3,
                           param_format(run->what[j].id, parameter->error, buffer, sizeof buffer));
         grid_set_real(grid, 4, parameter->singular);
-        grid_set_text(grid, 5, verdicts[parameter->state]);
+        grid_set_text(grid, 5,
+                      is_poor(parameter->value, parameter->error) ? "fitted, poorly determined"
+                                                                  : verdicts[parameter->state]);
+        poor += is_poor(parameter->value, parameter->error);
     }
     enum status status = grid_write_table(grid, text, error);
     grid_free(grid);
+    if (poor)
+        text_printf(text, "poorly determined: the standard error is above %.0f %% of the value\n",
+                    100 * POOR_ERROR);
     return status;
 }
 
@@ -152,6 +172,37 @@ static double median_of(const struct calibration_run *run, bool held_out, bool o
     return median;
 }
 
+/* ---- scatter of single measurements
+ * --------------------------------------------------------------- */
+
+/* Where times decide, and where rates do. */
+struct scatter {
+    const char *name;
+    double low_B, high_B;
+    const char *sizes;
+};
+
+static const struct scatter scatters[] = {
+    {"time_scatter", 0, SMALL_B, "below 64 KiB"},
+    {"rate_scatter", 16 * SMALL_B, (double)INFINITY, "from 1 MiB"},
+};
+
+/* One line each: the value, or why there is none; or only the latter, each after `before`. */
+static void write_scatters(const struct calibration_run *run, bool left_out, const char *before,
+                           struct text *text)
+{
+    for (size_t i = 0; i < sizeof scatters / sizeof scatters[0]; i++) {
+        const struct scatter *what = &scatters[i];
+        size_t count;
+        double median = median_of(run, false, false, what->low_B, what->high_B, &count);
+        if (count < SCATTER_POINTS)
+            text_printf(text, "%s%s left out: points fitted %s: %zu, needed: %d\n", before,
+                        what->name, what->sizes, count, SCATTER_POINTS);
+        else if (!left_out)
+            text_printf(text, "  %s: %.3g %%\n", what->name, 148.26 * median);
+    }
+}
+
 enum status calibrate_report(struct calibration_run *run, struct text *text, struct error *error)
 {
     const struct fit_report *report = &run->report;
@@ -177,6 +228,7 @@ enum status calibrate_report(struct calibration_run *run, struct text *text, str
     if (count > 0)
         text_printf(text, "; runs only checked: %.2f %% of %zu", 100 * check, count);
     text_printf(text, "\n");
+    write_scatters(run, true, "", text);
     return STATUS_OK;
 }
 
@@ -300,10 +352,46 @@ static void write_runs(const struct calibration_run *run, struct text *text)
     }
 }
 
+/* Not what the data cannot tell; of a value for each data set, the median of the others. */
+static bool is_written(const struct calibration_run *run, const struct leaf *leaf)
+{
+    return run->parameters[leaf->parameter].state != FIT_UNKNOWN ||
+           run->what[leaf->parameter].set != EVERY_SET;
+}
+
+/* The relative error of each key. Keys of one entry of the block `fit` are one unknown: they say
+ * what they were fitted as, the entry's keys. */
+static void write_errors(const struct calibration_run *run, const struct leaves *all,
+                         struct text *text)
+{
+    bool any = false;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct leaf *leaf = &all->at[i];
+        const struct fit_entry *entry = run->what[leaf->parameter].entry;
+        double error_of, value = value_of(run, leaf->parameter, &error_of);
+        size_t together = 0;
+        if (!is_written(run, leaf))
+            continue;
+        for (size_t k = 0; k < all->count; k++)
+            together += run->what[all->at[k].parameter].entry == entry;
+        error_of = isnan(error_of) ? 0 : error_of; /* at its bound */
+        text_printf(text, "%s    %s: ", any ? "" : "  values:\n", leaf->path);
+        any = true;
+        if (together == 1) {
+            text_printf(text, "%.3g %%\n", 100 * error_of / value);
+            continue;
+        }
+        text_printf(text, "{error: %.3g %%, fitted_as: \"", 100 * error_of / value);
+        for (size_t k = 0; k < entry->key_count; k++)
+            text_printf(text, "%s%s", k ? ", " : "", entry->keys[k]);
+        text_printf(text, "\"}\n");
+    }
+}
+
 enum status calibrate_overlay(struct calibration_run *run, struct text *text, struct error *error)
 {
     struct leaves all = {NULL, 0};
-    size_t runs = 0;
+    size_t runs = 0, fitted;
     double low_B, high_B;
     const char *before = "";
     for (size_t j = 0; j < run->count; j++)
@@ -324,18 +412,23 @@ enum status calibrate_overlay(struct calibration_run *run, struct text *text, st
     units_format(high_B, DIM_BYTES, high, sizeof high);
     text_printf(text, "# Fitted values, written by: %s\n# %zu points of %zu runs, %s to %s\n",
                 run->command, run->report.used, runs, low, high);
+    if (calibrate_few_points(run, &fitted))
+        text_printf(
+            text,
+            "# fewer than %d points for each of %zu fitted values: they may follow single points\n",
+            FEW_POINTS_A_VALUE, fitted);
     for (size_t i = 0; i < count; i++) {
-        const struct fit_parameter *parameter = &run->parameters[leaves[i].parameter];
         enum param_id id = run->what[leaves[i].parameter].id;
         double error_of, value = value_of(run, leaves[i].parameter, &error_of);
         bool each = run->what[leaves[i].parameter].set != EVERY_SET;
-        if (parameter->state == FIT_UNKNOWN && !each)
+        if (!is_written(run, &leaves[i]))
             continue;
         open_maps(text, before, leaves[i].path);
         before = leaves[i].path;
         text_printf(text, "{value: ");
         print_value(text, id, value);
-        text_printf(text, ", source: \"%s", each ? "fitted to each run, median" : "fitted");
+        text_printf(text, ", source: \"%s%s", each ? "fitted to each run, median" : "fitted",
+                    is_poor(value, error_of) ? ", poorly determined," : "");
         if (isnan(error_of)) {
             text_printf(text, ", at its bound");
         } else {
@@ -344,22 +437,9 @@ enum status calibrate_overlay(struct calibration_run *run, struct text *text, st
         }
         text_printf(text, " on %s to %s, %zu runs; %s\"}\n", low, high, runs, run->command);
     }
-    double times = median_of(run, false, false, 0, SMALL_B, NULL);
-    double rates = median_of(run, false, false, 16 * SMALL_B, (double)INFINITY, NULL);
     text_printf(text, "calibration:\n  from: %.0f B\n  to: %.0f B\n", low_B, high_B);
-    text_printf(text, "  time_scatter: %.3g %%\n  rate_scatter: %.3g %%\n",
-                isnan(times) ? 0 : 148.26 * times, isnan(rates) ? 0 : 148.26 * rates);
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        double error_of, value = value_of(run, leaves[i].parameter, &error_of);
-        if (run->parameters[leaves[i].parameter].state == FIT_UNKNOWN &&
-            run->what[leaves[i].parameter].set == EVERY_SET)
-            continue;
-        error_of = isnan(error_of) ? 0 : error_of; /* at its bound */
-        text_printf(text, "%s    %s: %.3g %%\n", any ? "" : "  values:\n", leaves[i].path,
-                    100 * error_of / value);
-        any = true;
-    }
+    write_scatters(run, false, "  # ", text);
+    write_errors(run, &all, text);
     write_runs(run, text);
     free(leaves);
     return STATUS_OK;

@@ -161,8 +161,9 @@ struct replica_options {
     unsigned long seed;
 };
 
-/* Tell when sizes lie outside those that calibrated values were fitted on. */
-void cli_warn_range(struct scenario *scenario);
+/* Refuse a block `calibration` with a mistake, and tell when sizes lie outside those that its
+ * values were fitted on. */
+int cli_check_calibration(struct scenario *scenario);
 
 /* A row for each mechanism and size. *ret_grid is for grid_free. */
 enum status cli_replicas(struct scenario *scenario, const char *algorithm,

@@ -383,10 +383,21 @@ static enum status fit(struct calibration_run *run, struct error *error)
     return status ? status : model(run, values, run->predicted, error);
 }
 
+static void warn_few_points(const struct calibration_run *run)
+{
+    size_t values;
+    if (calibrate_few_points(run, &values))
+        fprintf(stderr,
+                "gdsim: %zu points for %zu fitted values: fewer than %d a value, so the fit may "
+                "follow single points, and its errors may be too small\n",
+                run->report.used, values, FEW_POINTS_A_VALUE);
+}
+
 static int finish(struct calibration_run *run, const struct options *options)
 {
     struct text report = {0}, overlay = {0};
     struct error error;
+    warn_few_points(run);
     enum status status = calibrate_report(run, &report, &error);
     if (!status)
         status = calibrate_overlay(run, &overlay, &error);

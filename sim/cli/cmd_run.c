@@ -211,7 +211,11 @@ int cmd_run(int argc, char **argv)
     int code = cli_load(&options, &scenario);
     if (code)
         return code;
-    cli_warn_range(&scenario);
+    code = cli_check_calibration(&scenario);
+    if (code) {
+        scenario_free(&scenario);
+        return code;
+    }
     if (scenario.report == REPORT_GUIDE) {
         if (scenario.title)
             text_printf(&text, "# %s\n", scenario.title);

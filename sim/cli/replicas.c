@@ -2,18 +2,22 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/cli/cli.h"
 #include "sim/load/calibration.h"
 #include "sim/report/grid.h"
 #include "sim/study/jitter.h"
 
-void cli_warn_range(struct scenario *scenario)
+int cli_check_calibration(struct scenario *scenario)
 {
     struct calibration calibration;
     size_t outside = 0;
-    if (calibration_read(scenario, &calibration) || !calibration.given)
-        return;
+    enum status status = calibration_read(scenario, &calibration);
+    if (status)
+        return cli_fail_scenario(scenario, status);
+    if (!calibration.given)
+        return EXIT_FINE;
     for (size_t i = 0; i < scenario->size_count; i++)
         outside +=
             scenario->sizes_B[i] < calibration.from_B || scenario->sizes_B[i] > calibration.to_B;
@@ -23,6 +27,36 @@ void cli_warn_range(struct scenario *scenario)
                 "fitted\n",
                 scenario->path, outside, scenario->size_count, calibration.from_B,
                 calibration.to_B);
+    return EXIT_FINE;
+}
+
+/* The number of a value's draw: that of the first one that was fitted as the same unknown, or its
+ * own. */
+static size_t draw_of(const struct calibration *calibration, size_t i)
+{
+    const char *as = calibration->values[i].fitted_as;
+    for (size_t j = 0; as && j < i; j++)
+        if (calibration->values[j].fitted_as && strcmp(calibration->values[j].fitted_as, as) == 0)
+            return j;
+    return i;
+}
+
+/* An interval without the scatter of what it draws is that of the values alone: say so. */
+static void warn_no_scatter(const struct scenario *scenario, const struct calibration *calibration)
+{
+    bool times = false, rates = false;
+    struct address at;
+    for (size_t i = 0; i < calibration->count; i++)
+        if (address_first(&scenario->machine, calibration->values[i].key, &at))
+            *(param_info(at.id)->dimension == DIM_TIME ? &times : &rates) = true;
+    times = times && isnan(calibration->time_scatter);
+    rates = rates && isnan(calibration->rate_scatter);
+    if (times || rates)
+        fprintf(stderr,
+                "%s: its calibration has no %s%s%s: the interval says how well values are known, "
+                "not how single measurements scatter\n",
+                scenario->path, times ? "time_scatter" : "", times && rates ? " and no " : "",
+                rates ? "rate_scatter" : "");
 }
 
 /* What is uncertain: each calibrated value by its own error and by how single measurements of its
@@ -37,10 +71,12 @@ static size_t uncertain(struct scenario *scenario, const struct calibration *cal
             continue;
         bool time = param_info(at.id)->dimension == DIM_TIME;
         double scatter = time ? calibration->time_scatter : calibration->rate_scatter;
+        scatter = isnan(scatter) ? 0 : scatter;
         double value = address_get(&scenario->machine, &at), own = calibration->values[i].error;
         if (value > 0 && isfinite(value))
-            ret[count++] = (struct jitter_value){calibration->values[i].key, value,
-                                                 sqrt(own * own + scatter * scatter)};
+            ret[count++] =
+                (struct jitter_value){calibration->values[i].key, value,
+                                      sqrt(own * own + scatter * scatter), draw_of(calibration, i)};
     }
     return count;
 }
@@ -97,6 +133,7 @@ enum status cli_replicas(struct scenario *scenario, const char *algorithm,
                   scenario->path);
         return error_hint(error, "extend a file that gdsim calibrate wrote");
     }
+    warn_no_scatter(scenario, &calibration);
     size_t count = uncertain(scenario, &calibration, values);
     enum status status = experiment_open(&experiment, scenario, algorithm, error);
     if (status)

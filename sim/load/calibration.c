@@ -20,6 +20,28 @@ static void read_number(const struct object_reader *reader, const struct yaml_no
         diag_add(reader->diag, node->mark, NULL, "%s cannot be negative", what);
 }
 
+/* Either the error alone, or a map of it and of what it was fitted as. */
+static void read_value(const struct object_reader *reader, const struct yaml_entry *entry,
+                       struct calibrated_value *value)
+{
+    static const char *const keys[] = {"error", "fitted_as"};
+    struct yaml_node *node = entry->value;
+    value->key = entry->key;
+    if (node->kind != YAML_TREE_MAP) {
+        read_number(reader, node, entry->key, DIM_FRACTION, &value->error);
+        return;
+    }
+    if (yaml_check_keys(node, keys, sizeof keys / sizeof keys[0], "a calibrated value",
+                        reader->diag))
+        return;
+    struct yaml_node *own = yaml_map_get(node, "error"), *as = yaml_map_get(node, "fitted_as");
+    if (!own)
+        diag_add(reader->diag, node->mark, "write for example {error: 2 %}", "%s has no error",
+                 entry->key);
+    read_number(reader, own, entry->key, DIM_FRACTION, &value->error);
+    value->fitted_as = as ? object_text(reader, as, "fitted_as") : NULL;
+}
+
 enum status calibration_read(struct scenario *scenario, struct calibration *ret)
 {
     static const char *const keys[] = {"from",         "to",     "time_scatter",
@@ -28,6 +50,7 @@ enum status calibration_read(struct scenario *scenario, struct calibration *ret)
     struct yaml_node *block = yaml_map_get(scenario->tree->root, "calibration");
     memset(ret, 0, sizeof *ret);
     ret->to_B = (double)INFINITY;
+    ret->time_scatter = ret->rate_scatter = (double)NAN;
     if (!block || yaml_is_blank(block))
         return STATUS_OK;
     if (yaml_check_keys(block, keys, sizeof keys / sizeof keys[0], "calibration", reader.diag) ||
@@ -48,8 +71,7 @@ enum status calibration_read(struct scenario *scenario, struct calibration *ret)
         const struct yaml_entry *entry = &values->entries[i];
         struct calibrated_value *value = &ret->values[ret->count++];
         struct address at;
-        value->key = entry->key;
-        read_number(&reader, entry->value, entry->key, DIM_FRACTION, &value->error);
+        read_value(&reader, entry, value);
         if (!address_first(&scenario->machine, entry->key, &at))
             diag_add(reader.diag, entry->key_mark, NULL, "this machine has no \"%s\"", entry->key);
     }

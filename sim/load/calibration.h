@@ -3,12 +3,17 @@
  *   calibration:
  *     from: 8 B                    # sizes that were measured
  *     to: 1 GiB
- *     time_scatter: 4 %            # of single measurements where times decide (small sizes)
- *     rate_scatter: 1 %            # where rates decide (large ones)
- *     values: {software.launch: 1.5 %}   # relative standard error of each fitted key
+ *     time_scatter: 4 %            # of single measurements where times decide (small sizes);
+ *     rate_scatter: 1 %            # where rates decide (large ones); absent: not known
+ *     values:                      # relative standard error of each fitted key
+ *       software.launch: 1.5 %
+ *       node.devices.nic0.rate: {error: 2 %, fitted_as: node.devices.nic*.rate}
+ *       node.devices.nic1.rate: {error: 2 %, fitted_as: node.devices.nic*.rate}
  *     runs: {ring LL: {software.issue: 26 us}}   # what was fitted to each run of `data` alone
  *
- * With it, a prediction outside the range warns, and `gdsim run --replicas` prints an interval.
+ * Keys with the same fitted_as are one unknown: one value was fitted, and all of them have it.
+ * With the block, a prediction outside the range warns, and `gdsim run --replicas` prints an
+ * interval.
  */
 #ifndef GDSIM_LOAD_CALIBRATION_H
 #define GDSIM_LOAD_CALIBRATION_H
@@ -19,13 +24,14 @@
 
 struct calibrated_value {
     const char *key;
-    double error; /* relative */
+    double error;          /* relative */
+    const char *fitted_as; /* the same text: one unknown; NULL: an unknown of its own */
 };
 
 struct calibration {
     bool given;
     double from_B, to_B;
-    double time_scatter, rate_scatter;
+    double time_scatter, rate_scatter; /* NAN: not known */
     struct calibrated_value values[CALIBRATION_MAX];
     size_t count;
 };

@@ -28,16 +28,27 @@ static double in_range(const struct predict_job *job, const struct jitter_value 
     return fmin(fmax(value, info->minimum), info->maximum);
 }
 
+static size_t draw_count(const struct jitter_value *values, size_t value_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < value_count; i++)
+        count = values[i].draw < count ? count : values[i].draw + 1;
+    return count;
+}
+
 static enum status replicate(const struct predict_job *job, const struct jitter_value *values,
                              size_t value_count, const double *sizes_B, size_t size_count,
-                             size_t replicas, unsigned long seed, gsl_rng *random,
+                             size_t replicas, unsigned long seed, gsl_rng *random, double *z,
                              struct predict_change *changes, double *times, struct error *error)
 {
     double *one = times + size_count * replicas;
+    size_t draws = draw_count(values, value_count);
     for (size_t r = 0; r < replicas; r++) {
         gsl_rng_set(random, seed_of(seed, r));
+        for (size_t i = 0; i < draws; i++)
+            z[i] = gsl_ran_gaussian(random, 1);
         for (size_t i = 0; i < value_count; i++) {
-            double value = values[i].value * exp(gsl_ran_gaussian(random, values[i].sigma));
+            double value = values[i].value * exp(values[i].sigma * z[values[i].draw]);
             changes[i] = (struct predict_change){values[i].key, in_range(job, &values[i], value)};
         }
         enum status status =
@@ -58,10 +69,12 @@ enum status jitter_run(const struct predict_job *job, const struct jitter_value 
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     struct predict_change *changes = calloc(value_count + 1, sizeof *changes);
     double *times = calloc((replicas + 1) * size_count + 1, sizeof *times);
-    enum status status =
-        random && changes && times ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
+    double *z = calloc(draw_count(values, value_count) + 1, sizeof *z);
+    enum status status = random && changes && times && z
+                             ? STATUS_OK
+                             : error_set(error, STATUS_NOMEM, "out of memory");
     if (!status)
-        status = replicate(job, values, value_count, sizes_B, size_count, replicas, seed, random,
+        status = replicate(job, values, value_count, sizes_B, size_count, replicas, seed, random, z,
                            changes, times, error);
     for (size_t s = 0; s < size_count && !status; s++) {
         double *sorted = &times[s * replicas];
@@ -74,6 +87,7 @@ enum status jitter_run(const struct predict_job *job, const struct jitter_value 
     if (random)
         gsl_rng_free(random);
     free(changes);
+    free(z);
     free(times);
     return status;
 }

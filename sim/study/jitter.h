@@ -1,10 +1,11 @@
 /* jitter.h: how far a prediction spreads when what it rests on does.
  *
  * Each replica multiplies every uncertain value of the machine by e^(sigma z), z normal: rates and
- * times stay positive, sigma is the relative spread, and a parameter stays within its range. What a
- * replica draws depends on the seed, the replica's number and the value's place only, so more
- * replicas leave the first ones as they were. The interval runs from the 5th to the 95th percentile
- * (interpolated).
+ * times stay positive, sigma is the relative spread, and a parameter stays within its range. Values
+ * that are one unknown share one z: eight NICs whose one rate was fitted are equal in each replica,
+ * where eight draws would let the slowest of eight rule. What a replica draws depends on the seed,
+ * the replica's number and the draw's number only, so more replicas leave the first ones as they
+ * were. The interval runs from the 5th to the 95th percentile (interpolated).
  */
 #ifndef GDSIM_STUDY_JITTER_H
 #define GDSIM_STUDY_JITTER_H
@@ -15,6 +16,7 @@ struct jitter_value {
     const char *key;
     double value;
     double sigma; /* relative: 0.05 is 5 % */
+    size_t draw;  /* values with the same number share one z */
 };
 
 struct jitter_interval {
