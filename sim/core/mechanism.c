@@ -62,6 +62,12 @@ enum status mechanism_route(const struct mechanism *mechanism, const struct mach
 {
     route_init(route);
     route->asked = route->taken = mechanism;
+    if (mechanism->span != SPAN_SWITCH &&
+        (ends->src.kind == ENDPOINT_SWITCH || ends->dst.kind == ENDPOINT_SWITCH)) {
+        error_set(error, STATUS_INPUT, "%s reduces in no switch", mechanism->title);
+        return error_hint(error, "mechanism sharp does, in the network's switches, and nvls in a "
+                                 "node's NVSwitch: run it with -m sharp or -m nvls");
+    }
     enum status status = mechanism->route(machine, ends, route, error);
     return status ? status : protocol_lay(mechanism, machine, ends, route, error);
 }
