@@ -54,7 +54,7 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
     static const char *const names[CATEGORY_COUNT] = {
         [CATEGORY_STEP_HANDOFF] = "software: post a transfer",
         [CATEGORY_COPY_HANDOFF] = "software: change hands at a bounce buffer",
-        [CATEGORY_PCIE_LATENCY] = "PCIe and device latency",
+        [CATEGORY_PCIE_LATENCY] = "link and device latency",
         [CATEGORY_WIRE_LATENCY] = "wire and switch latency",
         [CATEGORY_SETUP] = "registration, once",
         [CATEGORY_LAUNCH] = "software: launch of the call",
