@@ -43,13 +43,14 @@ static char *facts_of_observations(const char *text, size_t length, bool *ret_an
         return NULL;
     memcpy(facts, text, length);
     facts[length] = '\0';
-    for (char *line = facts; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+    for (char *line = facts; *line; line += *line == '\n') {
         if (strncmp(line, "#| ", 3) == 0) {
             memset(line, ' ', 3);
             *ret_any = true;
         } else if (*line != '\n') {
             *line = '#';
         }
+        line += strcspn(line, "\n");
     }
     return facts;
 }

@@ -519,6 +519,8 @@ static void facts_refuses(void **state)
     struct import_fixture *f = *state;
     import_expect_bad(f, IMPORT_FACTS, "gdprobe_facts: 2\npci: []\n", "from 1 to 1");
     import_expect_bad(f, IMPORT_FACTS, "pci: []\n", "does not start with");
+    /* Observations without facts, and a last line without an end. */
+    import_expect_bad(f, IMPORT_FACTS, "# gdprobe_observations: 1\n\n# host: a", "facts");
     import_expect_bad(f, IMPORT_FACTS, "gdprobe_facts: 1\n", "no list \"pci\"");
     import_expect_bad(f, IMPORT_FACTS, FACTS("  - {busid: x}\n"), "no bus id");
     import_expect_bad(f, IMPORT_FACTS, FACTS("  - {busid: 0000:43:00.0, speeed: 1}\n"),
