@@ -3,8 +3,8 @@
 -- head, which sends it to the parent node; the sum goes the same way down. A left child's message
 -- meets the head of the chain, a right child's the GPU behind it (NCCL's balanced tree), so that a
 -- level costs one hop between nodes and only the last node its whole chain.
--- As NCCL's channels, there are as many chains as NICs in a node, and at least two, each with another
--- head, so that every NIC carries its share; they take the two trees in turn.
+-- As NCCL's channels, there are two chains a NIC (for 8 NICs at most), one for each tree, so that every
+-- NIC carries its share of both.
 -- A node v is child of v with its lowest set bit moved up by one (to the left of it), or cleared where
 -- that leads out of range (to the right); 0 is the root. The second tree is the first one's mirror
 -- image, or shifted by one if the nodes are odd in number: leaves of one are inner nodes of the other.
@@ -13,14 +13,13 @@ collective = "allreduce"
 function plan(p)
   local g, nodes = p.gpus_per_node, p.nodes
   local levels = log2(max(2 * nodes - 1, 1)) -- log2 rounded up
-  local chains = max(min(p.nics, g, 8) // 2 * 2, 2)
-  if g > 8 then chains = min(chains, 6) end -- more do not find lanes
-  -- Chains begin near NICs: the first of a NIC at its first GPU and upwards, the second at the next
-  -- GPU and downwards.
-  local nics = max(min(p.nics, chains), 1)
+  local nics = max(min(p.nics, 8), 1)
+  local chains = 2 * nics -- chain c: NIC c % nics, tree c // nics
+  -- A NIC's chain of the first tree begins at the GPU near it and goes upwards, that of the second at
+  -- the next GPU and downwards.
   local function gpu(c, place)
-    local first, second = c % nics * g // nics, c // nics % 2
-    return (first + second + (1 - 2 * second) * place) % g
+    local first, tree = c % nics * g // nics, c // nics
+    return (first + tree + (1 - 2 * tree) * place) % g
   end
   p:split(chains)
 
@@ -33,8 +32,7 @@ function plan(p)
   -- The GPU at a place of chain c, in the node that is v in the chain's tree.
   local function rank(c, v, place)
     local node = v
-    if c % 2 == 1 and nodes % 2 == 0 then node = nodes - 1 - v end
-    if c % 2 == 1 and nodes % 2 == 1 then node = (v + 1) % nodes end
+    if c >= nics then node = nodes % 2 == 0 and nodes - 1 - v or (v + 1) % nodes end
     return node * g + gpu(c, place)
   end
   -- Where v's message meets its parent's chain.
@@ -42,12 +40,10 @@ function plan(p)
     if v < parent(v) or g == 1 then return 0 end
     return 1
   end
-  -- A GPU has a child of another node in one of the trees only, and one chain of which it is the end
-  -- and that it has to pass nothing down: the lane of that chain serves the child.
+  -- Each chain has a lane up, one down inside the node and one down to the node's child: the head
+  -- serves the left child, the GPU behind it the right one, which a GPU that is alone has a lane for.
   local function child_lane(c, v)
-    if g == 1 then return v < parent(v) and chains + c or 2 * chains + c end
-    if chains < g then return 2 * chains + c % 2 end
-    return chains + (c + meets(v) + 1) % g
+    return (2 + (g == 1 and v > parent(v) and 1 or 0)) * chains + c
   end
   -- All chains of all nodes whose lowest set bit is k, left children first, so that the sends of one
   -- lane follow each other (they are one list of edges then); the root is above all.

@@ -14,8 +14,6 @@
 #define MOST_TURNS                                                                                 \
     256u /* that are looked at before the loop is taken as one that never repeats                  \
           */
-#define STEP_MASK  ((uint64_t)0x1ffffff)
-#define STEP_SHIFT 20
 
 struct turn {
     struct words state, counts;
@@ -67,10 +65,10 @@ static bool put_cause(const struct order *order, struct turn *turn, const struct
 /* The place of an event among those of its time, with steps and slices counted from now. */
 static bool put_key(const struct order *order, struct turn *turn, uint64_t key, uint32_t lane)
 {
-    const uint64_t step = (turn->step - (key >> STEP_SHIFT)) & STEP_MASK;
+    const uint64_t step = (turn->step - (key >> ORDER_STEP_SHIFT)) & ORDER_STEP_MASK;
     const uint64_t slice = (order->walk->lanes[lane].issued - key) & 0xffff;
-    const uint64_t rest = key & ~(STEP_MASK << STEP_SHIFT | 0xffff);
-    return words_put(&turn->state, (int64_t)(rest | step << STEP_SHIFT | slice)) &&
+    const uint64_t rest = key & ~(ORDER_STEP_MASK << ORDER_STEP_SHIFT | 0xffff);
+    return words_put(&turn->state, (int64_t)(rest | step << ORDER_STEP_SHIFT | slice)) &&
            words_put(&turn->state, lane);
 }
 
@@ -188,8 +186,9 @@ struct leap {
 
 static void arrival_leap(struct arrival *arrival, const struct leap *leap)
 {
-    const uint64_t step = ((arrival->key >> STEP_SHIFT) + leap->steps) & STEP_MASK;
-    arrival->key = (arrival->key & ~(STEP_MASK << STEP_SHIFT)) | step << STEP_SHIFT;
+    const uint64_t step = ((arrival->key >> ORDER_STEP_SHIFT) + leap->steps) & ORDER_STEP_MASK;
+    arrival->key =
+        (arrival->key & ~(ORDER_STEP_MASK << ORDER_STEP_SHIFT)) | step << ORDER_STEP_SHIFT;
     arrival->at_ps[0] += leap->by_ps;
 }
 

@@ -9,8 +9,6 @@
 #define LEAST_TURNS 24u  /* of a loop worth looking at */
 #define MOST_LOOKS  256u /* at one that does not repeat */
 #define NO_LOOP     UINT32_MAX
-#define STEP_SHIFT  20 /* of the step in an event's key; see walk.c */
-#define STEP_BITS   25
 
 enum verdict { NOT_KNOWN, TURNS_ALIKE, TURNS_ALIKE_IN_ONE_SLICE, TURNS_DIFFER };
 
@@ -308,7 +306,7 @@ static enum status lanes_leap(struct walk *walk, const struct base *base, const 
         struct plan_cursor cursor = cursor_of(walk, base, leap, flow->step);
         status = transfer_leap(walk, &cursor, &flow->transfer);
         flow->step += leap->steps;
-        flow->order += leap->steps << STEP_SHIFT;
+        flow->order += leap->steps << ORDER_STEP_SHIFT;
         flow->event_ps += leap->by_ps;
         flow->finish_ps += leap->by_ps;
         flow->next_ps += leap->by_ps;
@@ -316,7 +314,7 @@ static enum status lanes_leap(struct walk *walk, const struct base *base, const 
     for (size_t i = 0; i < walk->lane_count && !status; i++) {
         struct lane *lane = &walk->lanes[i];
         cursor_leap(&lane->cursor, leap);
-        lane->order += leap->steps << STEP_SHIFT;
+        lane->order += leap->steps << ORDER_STEP_SHIFT;
         lane->free_ps += lane->free_ps == NOT_YET ? 0 : leap->by_ps;
         if (lane->loaded)
             status = transfer_leap(walk, &lane->cursor, &lane->transfer);
@@ -358,7 +356,7 @@ static enum status leap_over(struct walk *walk, const struct base *base, int64_t
                               .turns = (turns->now_number - turns->then_number) * times,
                               .steps = (turns->now_step - turns->then_step) * (uint64_t)times,
                               .depth = base->depth};
-    if (!queue_shift(&walk->queue, leap.by_ps, leap.steps << STEP_SHIFT) ||
+    if (!queue_shift(&walk->queue, leap.by_ps, leap.steps << ORDER_STEP_SHIFT) ||
         !trace_skip(&walk->trace, now->records - then->records, (uint64_t)times))
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
     enum status status = STATUS_OK; /* inboxes first: they count from where the clock was */
@@ -373,7 +371,7 @@ static enum status leap_over(struct walk *walk, const struct base *base, int64_t
             walk->privates.lists[rank].uses[i].free_ps += leap.by_ps;
     counts_leap(walk, times);
     walk->now += leap.by_ps;
-    walk->root_key += leap.steps << STEP_SHIFT;
+    walk->root_key += leap.steps << ORDER_STEP_SHIFT;
     walk->ledger->total_ps += leap.by_ps;
     turns->number += leap.turns;
     return status;
@@ -391,7 +389,7 @@ static int64_t how_often(const struct walk *walk, const struct base *base)
     const int64_t left = walk->plan->program[base->loop].count - 1 - base->last;
     const uint64_t body = walk->plan->program[base->loop].partner - base->loop - 1;
     const uint64_t last_step = base->first_step + (uint64_t)(base->last + 1) * body;
-    const uint64_t edge = ((base->first_step >> STEP_BITS) + 1) << STEP_BITS;
+    const uint64_t edge = ((base->first_step >> ORDER_STEP_BITS) + 1) << ORDER_STEP_BITS;
     int64_t times = left / (turns->now_number - turns->then_number);
     if (by_ps > 0 && times > (ENGINE_MAX_TIME_PS - walk->now) / by_ps)
         times = (ENGINE_MAX_TIME_PS - walk->now) / by_ps;

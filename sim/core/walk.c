@@ -77,14 +77,15 @@ const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
 /* What happens first among events of one time must not depend on how ranks are numbered, or equal
  * nodes would not stay equal: by stage, then by where in its node the sender is, older steps first.
  * Rank numbers decide only between events that do not meet. */
-#define ORDER_STEP ((uint64_t)0x1ffffff << 20)
+#define ORDER_STEP (ORDER_STEP_MASK << ORDER_STEP_SHIFT)
 
 void walk_lane_init(const struct walk *walk, struct lane *lane, uint32_t owner, uint32_t number)
 {
     lane->rank = owner < walk->ranks ? owner : walk->ranks;
     lane->member = owner < walk->ranks ? owner : owner - walk->ranks;
     lane->number = (uint8_t)number;
-    lane->order = (uint64_t)(lane->member % walk->ports) << 45 | (uint64_t)number << 16;
+    lane->order = (uint64_t)(lane->member % walk->ports) << ORDER_PLACE_SHIFT |
+                  (uint64_t)number << ORDER_LANE_SHIFT;
     plan_first(walk->plan, &lane->cursor);
 }
 
@@ -198,7 +199,8 @@ enum status walk_prepare(struct walk *walk, struct lane *lane)
     const struct plan_op *op = transfer->op;
     const bool alike = lane->sent_op == op && lane->sent_to == transfer->to &&
                        lane->sent_count == transfer->count && op->packed.form == RULE_CONSTANT;
-    lane->order = (lane->order & ~ORDER_STEP) | (lane->cursor.step << 20 & ORDER_STEP);
+    lane->order =
+        (lane->order & ~ORDER_STEP) | (lane->cursor.step << ORDER_STEP_SHIFT & ORDER_STEP);
     if (!alike) {
         enum status status =
             find_way(walk, lane, rule_eval(&op->packed, lane->member, lane->cursor.loops) != 0);

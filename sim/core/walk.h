@@ -221,6 +221,16 @@ uint32_t walk_owner(const struct walk *walk, uint32_t lane, const struct transfe
 /* Slices, timing and order of the transfer that the lane has just loaded. */
 enum status walk_prepare(struct walk *walk, struct lane *lane);
 
+/* A lane's order: 16 bits of slices issued, 6 of its number (PLAN_MAX_LANES), 23 of the step, then
+ * the sender's place in its node. */
+#define ORDER_LANE_SHIFT  16
+#define ORDER_STEP_SHIFT  22
+#define ORDER_STEP_BITS   23
+#define ORDER_STEP_MASK   (((uint64_t)1 << ORDER_STEP_BITS) - 1)
+#define ORDER_PLACE_SHIFT (ORDER_STEP_SHIFT + ORDER_STEP_BITS)
+_Static_assert(PLAN_MAX_LANES <= 1 << (ORDER_STEP_SHIFT - ORDER_LANE_SHIFT),
+               "a lane's number fits into its order");
+
 #define WAKE_STAGE 15u
 static inline uint64_t event_key(uint32_t stage, uint32_t hop, uint64_t order)
 {

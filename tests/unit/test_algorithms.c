@@ -375,6 +375,43 @@ static void nccl_tree_is_chains_and_trees(void **state)
     }
 }
 
+/* Both trees go over every NIC. A node of four GPUs with a NIC each has two edges at
+ * most for N = 2, three for N = 3, and from N = 4 on an inner node has three in one tree and one in
+ * the other, odd N or even: so many times S/2 over four NICs of 10 GB/s, and 2(N-1) S/4 over each
+ * NIC of all nodes. */
+static void nccl_tree_uses_every_nic_for_both_trees(void **state)
+{
+    (void)state;
+    static const double S = 256e6;
+    for (uint32_t nodes = 2; nodes <= 9; nodes++) {
+        struct core_spec spec = {.nodes = nodes,
+                                 .gpus = 4,
+                                 .own_nics = true,
+                                 .pcie_Bps = 1e12,
+                                 .nic_Bps = 10e9,
+                                 .slice_B = 1e5,
+                                 .window = 8};
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_machine(&spec, &machine);
+        core_lua_file("lua/nccl_tree.lua", 4 * nodes, 4, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, S, &ledger);
+        const double edges = fmin(nodes, 4);
+        assert_near((double)ledger.total_ps, edges * S / 8 / 10e9 * 1e12, 0.05);
+        for (int nic = 0; nic < 4; nic++) {
+            char name[32];
+            snprintf(name, sizeof name, "nic%d wire tx", nic);
+            for (size_t way = 0; way < 2; way++)
+                assert_near(ledger.resources[core_resource(&machine, name) + way].bytes,
+                            2 * (nodes - 1) * S / 4, 1e-9);
+        }
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* Sends of one lane are one list of edges: operations grow with the levels, not with the nodes. On
  * 2^k nodes of one GPU with two chains, for each chain: a list up for each of the k levels, and
  * one down to the left and one to the right, but for the last level, which has the root's child
@@ -428,6 +465,7 @@ int main(void)
         cmocka_unit_test(trees_save_latency),
         cmocka_unit_test(double_tree_shares_the_load),
         cmocka_unit_test(nccl_tree_is_chains_and_trees),
+        cmocka_unit_test(nccl_tree_uses_every_nic_for_both_trees),
         cmocka_unit_test(nccl_tree_is_a_short_plan),
         cmocka_unit_test(two_levels_spare_the_network),
     };

@@ -337,15 +337,16 @@ static void a_slice_that_was_given_stands(void **state)
     machine_free(&machine);
 }
 
-/* Chains of a tree have a lane up and one down, and are channels of NCCL; so are the rings of a
- * node, and the one ring stands for all channels. */
+/* Chains of a tree, two a NIC, have lanes up and down, and are channels of NCCL; so are the rings
+ * of a node, and the one ring stands for all channels. */
 static void lanes_that_share_chunks_are_one_channel(void **state)
 {
     (void)state;
     static const struct {
         const char *script;
         double each;
-    } rows[] = {{"lua/nccl_tree.lua", 24 / 8.0}, {"lua/rings.lua", 24 / 8.0}, {"lua/ring.lua", 24}};
+    } rows[] = {
+        {"lua/nccl_tree.lua", 24 / 16.0}, {"lua/rings.lua", 24 / 8.0}, {"lua/ring.lua", 24}};
     struct machine machine;
     pair_of_gpus(&machine, PROTOCOL_SIMPLE, 24);
     for (size_t i = 0; i < COUNT(rows); i++) {

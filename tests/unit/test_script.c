@@ -294,10 +294,10 @@ static void wrong_types_are_refused(void **state)
     refused("p:send{to = 1, count = {}}", 2, "count must be a whole number");
     refused("p:send{to = 1, where = true}", 2, "where must be a whole number or an expression");
     refused("p:send{to = 1, reduce = 1}", 2, "reduce is true or false");
-    refused("p:send{to = 1, lane = 16}", 2, "lane must be a whole number from 0 to 15");
-    refused("p:send{to = 1, lane = -1}", 2, "lane must be a whole number from 0 to 15");
-    refused("p:send{to = 1, lane = 0.5}", 2, "lane must be a whole number from 0 to 15");
-    refused("p:send{to = 1, lane = r}", 2, "lane must be a whole number from 0 to 15");
+    refused("p:send{to = 1, lane = 64}", 2, "lane must be a whole number from 0 to 63");
+    refused("p:send{to = 1, lane = -1}", 2, "lane must be a whole number from 0 to 63");
+    refused("p:send{to = 1, lane = 0.5}", 2, "lane must be a whole number from 0 to 63");
+    refused("p:send{to = 1, lane = r}", 2, "lane must be a whole number from 0 to 63");
     refused("p:split(1.5)", 2, "got 1.5");
     refused("p:split(r)", 2, "got any rank or turn");
     refused("p:split()", 2, "got nothing");
