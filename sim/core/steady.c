@@ -115,6 +115,18 @@ struct writing {
     struct moment *moment;
 };
 
+bool steady_put_progress(const struct walk *walk, struct words *words, const struct flow *flow)
+{
+    const struct flow_trace *trace = &walk->flow_traces[flow - walk->flows];
+    return words_put(words, (int64_t)flow->stage << 32 | (int64_t)flow->hop << 16 | flow->hops) &&
+           words_put(words, flow->event_ps - walk->now) &&
+           words_put(words, flow->finish_ps - walk->now) &&
+           words_put(words, flow->next_ps - walk->now) &&
+           steady_put_cause(walk, words, &trace->finish) &&
+           steady_put_cause(walk, words, &trace->next) &&
+           (!walk->trace.on || words_put(words, (int64_t)walk->trace.count - trace->record));
+}
+
 static bool put_flow(void *owner, const struct flow *flow)
 {
     const struct walk *walk = ((const struct writing *)owner)->walk;
@@ -122,19 +134,11 @@ static bool put_flow(void *owner, const struct flow *flow)
     struct words *state = &moment->state;
     const struct lane *lane = &walk->lanes[flow->lane];
     int64_t slice = flow->slice;
-    const struct flow_trace *trace = &walk->flow_traces[flow - walk->flows];
     moment->first = moment->first || flow->slice == 0;
     if (same_transfer(flow, lane))
         slice = -(int64_t)(lane->slice - flow->slice);
     return words_put(state, flow->lane) && words_put(state, slice) &&
-           words_put(state, (int64_t)flow->step) &&
-           words_put(state, (int64_t)flow->stage << 32 | (int64_t)flow->hop << 16 | flow->hops) &&
-           words_put(state, flow->event_ps - walk->now) &&
-           words_put(state, flow->finish_ps - walk->now) &&
-           words_put(state, flow->next_ps - walk->now) &&
-           steady_put_cause(walk, state, &trace->finish) &&
-           steady_put_cause(walk, state, &trace->next) &&
-           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - trace->record));
+           words_put(state, (int64_t)flow->step) && steady_put_progress(walk, state, flow);
 }
 
 bool steady_flows(const struct walk *walk, bool (*put)(void *owner, const struct flow *flow),

@@ -13,6 +13,8 @@ bool steady_put_cause(const struct walk *walk, struct words *words,
 /* A time to come, with what it is caused by. */
 bool steady_put_time(const struct walk *walk, struct words *words, int64_t time_ps,
                      const struct trace_cause *cause);
+/* How far a slice on its way is. */
+bool steady_put_progress(const struct walk *walk, struct words *words, const struct flow *flow);
 /* Resources for which somebody can still have to wait. */
 bool steady_put_used(const struct walk *walk, struct words *words);
 

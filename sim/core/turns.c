@@ -166,19 +166,12 @@ static bool put_flow(void *owner, const struct flow *flow)
 {
     struct base *base = owner;
     const struct walk *walk = base->walk;
-    const struct flow_trace *trace = &walk->flow_traces[flow - walk->flows];
     struct words *state = base->state;
     return words_put(state, flow->lane) && put_step(base, flow->step) &&
            put_transfer(base, &flow->transfer) && words_put(state, as_word(flow->timing)) &&
            words_put(state, (int64_t)((uint64_t)flow->slice << 32 | flow->slices)) &&
            words_put(state, (int64_t)(uint16_t)(walk->lanes[flow->lane].issued - flow->order)) &&
-           words_put(state, (int64_t)flow->stage << 32 | (int64_t)flow->hop << 16 | flow->hops) &&
-           words_put(state, flow->event_ps - walk->now) &&
-           words_put(state, flow->finish_ps - walk->now) &&
-           words_put(state, flow->next_ps - walk->now) &&
-           steady_put_cause(walk, state, &trace->finish) &&
-           steady_put_cause(walk, state, &trace->next) &&
-           (!walk->trace.on || words_put(state, (int64_t)walk->trace.count - trace->record));
+           steady_put_progress(walk, state, flow);
 }
 
 static bool put_inbox(struct base *base, const struct inbox *inbox)
