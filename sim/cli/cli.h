@@ -25,6 +25,7 @@ struct options {
     const char *mechanism;
     const char *walk;
     bool stats;
+    bool quiet; /* cli_load says nothing of what a star in --set changed */
     const char *format;
     const char *output;
 };
@@ -50,7 +51,8 @@ int cli_fail_scenario(const struct scenario *scenario, enum status status);
 /* 0, or a message and the exit code where --format asks for more than text. */
 int cli_refuse_format(const struct options *options, const char *what);
 
-/* Read the scenario that the options name and lay the options on it. On failure everything is
+/* Read the scenario that the options name and lay the options on it; what stars in --set changed
+ * is said on stderr, once in a process. On failure everything is
  * printed and freed, and the exit code returned; 0 is success. */
 int cli_load(const struct options *options, struct scenario *ret_scenario);
 

@@ -104,7 +104,7 @@ int cmd_crossover(int argc, char **argv)
     *runner = (struct runner){.options = &options, .axis = &axis, .x = (double)NAN};
     int code = cli_load(&options.shared, &runner->scenario);
     runner->loaded = !code;
-    if (!code && (crossover_read_axis(&options, &axis, &error) ||
+    if (!code && (crossover_read_axis(&options, &runner->scenario.machine, &axis, &error) ||
                   crossover_read_ways(&options, &runner->scenario, runner->way, &error)))
         code = cli_fail(&error);
     if (!code) {

@@ -142,7 +142,8 @@ static int load(const char *file, const struct expectation *item, struct scenari
                               .set_count = item->set_count,
                               .sizes = item->size,
                               .mechanism = item->mechanism,
-                              .accounting = item->accounting};
+                              .accounting = item->accounting,
+                              .quiet = true}; /* the file's own `set` */
     struct scenario trial;
     const char *root = cli_root();
     if (!root)

@@ -13,7 +13,7 @@ static const char doc[] =
     "upgrade that applies (--each), ranked by gain: one by one, and all remedies (what mends a "
     "setting; upgrades buy hardware) together.\v"
     "Examples:\n"
-    "  gdsim whatif scenarios/worked-table.yaml -m gdr --set 'node.devices.nic0.rate=400 Gb/s'\n"
+    "  gdsim whatif scenarios/worked-table.yaml -m gdr --set 'node.devices.nic*.rate=400 Gb/s'\n"
     "  gdsim whatif scenarios/field-guide/acs.yaml --each\n";
 
 struct whatif_options {
@@ -298,6 +298,12 @@ static int write_out(const struct options *options, const struct grid *grid,
     return code;
 }
 
+static void name_sets(const struct options *options, struct text *text)
+{
+    for (size_t i = 0; i < options->set_count; i++)
+        text_printf(text, "%s%s", i ? "; " : "", options->set[i]);
+}
+
 int cmd_whatif(int argc, char **argv)
 {
     struct whatif_options options = {0};
@@ -330,15 +336,18 @@ int cmd_whatif(int argc, char **argv)
         if (each(&study, people, grid, &notes, &error))
             code = cli_fail(&error);
     } else {
-        add_row(grid, "before", "", &first, &first);
+        struct text change = {0};
+        name_sets(&options.shared, &change);
+        add_row(grid, "as it is", "", &first, &first);
         code = cli_load(&options.shared, &after);
         if (!code) {
             if (measure_scenario(&after, options.shared.algorithm, &second, &error))
                 code = cli_fail(&error);
             else
-                add_row(grid, "after", "", &first, &second);
+                add_row(grid, change.data, "--set", &first, &second);
             scenario_free(&after);
         }
+        text_free(&change);
     }
     if (!code)
         code = write_out(&options.shared, grid, &notes);

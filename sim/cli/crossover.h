@@ -20,6 +20,8 @@ struct axis {
     enum over over;
     const char *name;  /* of the option: "size", or the key */
     const char *title; /* in sentences */
+    const char *key;   /* what --set takes; NULL: the size */
+    size_t values;     /* numbers of the machine that change together; 0: it is read anew */
     enum dimension dimension;
     struct crossover_axis range;
 };
@@ -47,7 +49,8 @@ struct runner {
 };
 
 /* What the options say. */
-enum status crossover_read_axis(const struct crossover_options *options, struct axis *ret,
+enum status crossover_read_axis(const struct crossover_options *options,
+                                const struct machine *machine, struct axis *ret,
                                 struct error *error);
 enum status crossover_read_ways(const struct crossover_options *options,
                                 const struct scenario *scenario, struct way way[2],

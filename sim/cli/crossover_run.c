@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/crossover.h"
+#include "sim/core/address.h"
 
 /* ---- the axis ------------------------------------------------------------------------------- */
 
@@ -26,7 +27,7 @@ static enum status key_dimension(const char *key, enum dimension *ret, struct er
     }
     error_set(error, STATUS_INPUT, "--over takes size, nodes, rate or a key, not \"%s\"", key);
     return error_hint(error, "a key is written as with --set: software.step_handoff, "
-                             "node.devices.nic0.latency; scenarios/README.md has them all");
+                             "node.devices.nic*.latency; scenarios/README.md has them all");
 }
 
 static enum status read_end(const struct axis *axis, const char *option, const char *text,
@@ -40,21 +41,45 @@ static enum status read_end(const struct axis *axis, const char *option, const c
     return STATUS_OK;
 }
 
-enum status crossover_read_axis(const struct crossover_options *options, struct axis *ret,
+/* How many numbers of the machine the key means. */
+static enum status count_values(const struct machine *machine, struct axis *axis,
+                                struct error *error)
+{
+    struct addresses found;
+    if (!axis->key || !address_is(axis->key))
+        return STATUS_OK;
+    enum status status = address_find(machine, axis->key, &found, error);
+    if (status)
+        return status;
+    axis->values = found.count;
+    free(found.at);
+    return STATUS_OK;
+}
+
+enum status crossover_read_axis(const struct crossover_options *options,
+                                const struct machine *machine, struct axis *ret,
                                 struct error *error)
 {
     static const struct axis known[] = {
-        {OVER_SIZE, "size", "the message size", DIM_BYTES, {8, 4294967296.0, 2, 0, false}},
-        {OVER_NODES, "nodes", "the nodes", DIM_COUNT, {2, 1024, 2, 0, true}},
-        {OVER_RATE, "rate", "the NIC rate", DIM_RATE, {10e9 / 8, 1600e9 / 8, 2, 0, false}},
+        {OVER_SIZE, "size", "the message size", NULL, 0, DIM_BYTES, {8, 4294967296.0, 2, 0, false}},
+        {OVER_NODES, "nodes", "the nodes", "nodes", 0, DIM_COUNT, {2, 1024, 2, 0, true}},
+        {OVER_RATE,
+         "rate",
+         "the NIC rate",
+         "node.devices.*.rate",
+         0,
+         DIM_RATE,
+         {10e9 / 8, 1600e9 / 8, 2, 0, false}},
     };
     const char *over = options->over ? options->over : "size";
-    *ret = (struct axis){.over = OVER_KEY, .name = over, .title = over};
+    *ret = (struct axis){.over = OVER_KEY, .name = over, .title = over, .key = over};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].name, over) == 0)
             *ret = known[i];
     enum status status =
         ret->over == OVER_KEY ? key_dimension(over, &ret->dimension, error) : STATUS_OK;
+    if (!status)
+        status = count_values(machine, ret, error);
     if (!status)
         status = read_end(ret, "from", options->from, &ret->range.from, error);
     if (!status)
@@ -223,34 +248,15 @@ static enum status add_set(struct options *options, const char *key, double x,
 static enum status load(struct runner *runner, double x, struct error *error)
 {
     struct options options = runner->options->shared;
-    char(*sets)[256] = calloc(CLI_MAX_SET, sizeof *sets);
+    char set[256];
     const struct axis *axis = runner->axis;
-    enum status status = sets ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
-    if (!status && axis->over == OVER_NODES)
-        status = add_set(&options, "nodes", x, DIM_COUNT, sets[0], sizeof sets[0], error);
-    if (!status && axis->over == OVER_KEY)
-        status = add_set(&options, axis->name, x, axis->dimension, sets[0], sizeof sets[0], error);
-    if (!status && axis->over == OVER_RATE) {
-        /* Which NICs there are, the scenario as it is says. */
-        const struct node_type *node = &runner->scenario.machine.node;
-        size_t used = 0;
-        for (size_t i = 0; i < node->device_count && !status; i++) {
-            char key[96];
-            if (node->devices[i].kind != DEVICE_NIC || used == CLI_MAX_SET)
-                continue;
-            snprintf(key, sizeof key, "node.devices.%s.rate", node->devices[i].name);
-            status = add_set(&options, key, x, DIM_RATE, sets[used], sizeof sets[used], error);
-            used++;
-        }
-        if (!status && used == 0)
-            status = error_set(error, STATUS_INPUT, "the nodes have no NIC");
-    }
+    enum status status = add_set(&options, axis->key, x, axis->dimension, set, sizeof set, error);
+    options.quiet = true; /* said once, before the first run */
     crossover_unload(runner);
     if (!status && cli_load(&options, &runner->scenario)) {
         runner->printed = true;
         status = error_set(error, STATUS_INPUT, "the scenario cannot be read");
     }
-    free(sets);
     if (status)
         return status;
     runner->loaded = true;

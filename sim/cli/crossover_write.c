@@ -301,8 +301,11 @@ static void write_head(struct text *text, const struct runner *runner)
         text_printf(text, "# %s\n", scenario->path);
     else if (scenario->title)
         text_printf(text, "# %s\n", scenario->title);
-    text_printf(text, "# %s against %s over %s, %s accounting", runner->way[0].name,
-                runner->way[1].name, axis->title, accounting_name(scenario->accounting));
+    text_printf(text, "# %s against %s over %s", runner->way[0].name, runner->way[1].name,
+                axis->title);
+    if (axis->values > 1)
+        text_printf(text, " (%zu values)", axis->values);
+    text_printf(text, ", %s accounting", accounting_name(scenario->accounting));
     if (axis->over != OVER_NODES)
         text_printf(text, ", %u ranks", machine_ranks(&scenario->machine));
     if (axis->over != OVER_SIZE)

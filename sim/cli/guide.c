@@ -85,6 +85,7 @@ int cli_guide(const struct options *options, struct scenario *scenario, struct t
     struct scenario healthy;
     struct error error;
     char *set[EXPECT_MAX_SET];
+    mended.quiet = true;
     *ret_hangs = false;
     if (!guide || yaml_check_keys(guide, keys, 5, "guide", &scenario->diag)) {
         if (!guide)

@@ -202,6 +202,7 @@ static int open_set(struct measured *measured, const struct options *options,
     size_t first = 0, end = 0;
     *set = (struct measured_set){.about = *about};
     own.file = about->scenario ? about->scenario : options->file;
+    own.quiet = true; /* what --set changed was said of the scenario itself */
     char *from_main[CALIBRATION_MAX];
     size_t from_main_count =
         about->scenario ? calibrated_sets(measured, from_main, CALIBRATION_MAX) : 0;

@@ -237,6 +237,8 @@ int cli_load(const struct options *options, struct scenario *ret_scenario)
         code = cli_fail(&error);
     if (code)
         scenario_free(ret_scenario);
+    else if (ret_scenario->set_notes && !options->quiet)
+        fputs(ret_scenario->set_notes, stderr);
     return code;
 }
 

@@ -57,6 +57,7 @@ struct sweep_axis {
     double *numbers;                     /* ROLE_NUMBER: of each value, as the machine takes it */
     const struct mechanism **mechanisms; /* ROLE_MECHANISM */
     enum accounting *accountings;        /* ROLE_ACCOUNTING */
+    size_t values; /* ROLE_NUMBER: numbers of the machine that change together */
     bool has_column;
     struct grid_column column;
     char name[160]; /* of the column */

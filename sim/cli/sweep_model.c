@@ -335,6 +335,7 @@ static void settle_axis(struct sweep *sweep, size_t at)
             check_structure(sweep, axis);
         else
             check_numbers(sweep, axis, &numbers);
+        axis->values = numbers.count;
         break;
     }
     free(numbers.at);
@@ -423,6 +424,10 @@ static void make_design(struct sweep *sweep)
                                        .whole = from->dimension == DIM_COUNT,
                                        .low = from->low,
                                        .high = from->high};
+        if (from->sampled && (sweep->axes.method == AXES_GRID || sweep->axes.samples == 0))
+            diag_add(&sweep->base.diag, from->mark,
+                     "add --lhs N or --sobol N, or a step: low:high:x2, low:high:+step",
+                     "%s is a range, of which samples must be taken", from->key);
         if (sweep->axis[i].role == ROLE_STRUCTURE && sweep->variant_count <= SWEEP_MAX_VARIANTS)
             sweep->variant_count *= from->count;
     }
@@ -434,6 +439,8 @@ static void make_design(struct sweep *sweep)
     enum design_method method = sweep->axes.method == AXES_LATIN   ? DESIGN_LATIN
                                 : sweep->axes.method == AXES_SOBOL ? DESIGN_SOBOL
                                                                    : DESIGN_GRID;
+    if (diag_count(&sweep->base.diag) > 0)
+        return;
     if (design_init(&sweep->design, axes, sweep->count, method, sweep->axes.samples,
                     sweep->axes.seed, &error))
         note(sweep, sweep->axes.sample_mark, &error);

@@ -314,6 +314,10 @@ static void print_count(struct summary *summary, const struct sweep_file *file)
                     ", of which %" PRIu64 " did not run (columns status and reason say why)",
                     failed);
     text_printf(&summary->text, "\n");
+    for (size_t i = 0; i < sweep->count; i++)
+        if (sweep->axis[i].values > 1)
+            text_printf(&summary->text, "%s: %zu values of the machine\n",
+                        axis_title(&sweep->axis[i]), sweep->axis[i].values);
     if (sweep->design.ranges > 0 && sweep->axes.method == AXES_LATIN)
         text_printf(&summary->text, "Latin hypercube of %" PRIu64 " samples, seed %" PRIu64 "\n",
                     sweep->design.samples, sweep->axes.seed);

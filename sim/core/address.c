@@ -2,6 +2,7 @@
 #include "sim/core/address.h"
 
 #include <fnmatch.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,77 +125,111 @@ static enum status unknown_param(enum param_kind kind, const char *of, const cha
                 : error_hint(error, "gdsim list params shows what there is");
 }
 
-/* There is no device or link of that name, or none of them has the parameter. */
-static enum status unknown_object(const struct machine *machine, enum address_place place,
-                                  const char *pattern, bool matched, const char *param,
-                                  struct error *error)
+bool address_objects(const char *key, struct address_objects *ret)
 {
-    const struct node_type *node = &machine->node;
-    size_t count = place == ADDRESS_DEVICE ? node->device_count : node->link_count;
-    const char *what = place == ADDRESS_DEVICE ? "device" : "link";
-    if (matched)
-        return error_set(error, STATUS_INPUT, "no %s \"%s\" has \"%s\"", what, pattern, param);
-    error_set(error, STATUS_INPUT, "there is no %s \"%s\"", what, pattern);
-    char(*names)[OBJECT_NAME] = calloc(count + 1, sizeof *names);
-    const char **list = calloc(count + 1, sizeof *list);
-    for (size_t i = 0; i < count && names && list; i++) {
-        object_name(machine, place, i, names[i], sizeof names[i]);
-        list[i] = names[i];
-    }
-    const char *near = names && list ? suggest_word(pattern, list, count) : NULL;
-    if (near)
-        error_hint(error, "did you mean \"%s\"?", near);
-    free(names);
-    free(list);
-    return STATUS_INPUT;
+    const char *dot = strrchr(key, '.');
+    size_t prefix = begins(key, devices) ? sizeof devices - 1
+                    : begins(key, links) ? sizeof links - 1
+                                         : 0;
+    if (!prefix || dot <= key + prefix || (size_t)(dot - key) - prefix >= sizeof ret->pattern)
+        return false;
+    *ret = (struct address_objects){.place = begins(key, devices) ? ADDRESS_DEVICE : ADDRESS_LINK,
+                                    .param = dot + 1};
+    snprintf(ret->pattern, sizeof ret->pattern, "%.*s", (int)(dot - key - (ptrdiff_t)prefix),
+             key + prefix);
+    ret->many = strpbrk(ret->pattern, "*?[") != NULL;
+    return true;
+}
+
+static bool named(const struct address_objects *objects, const char *name)
+{
+    return fnmatch(objects->pattern, name, 0) == 0;
+}
+
+bool address_means(const struct address_objects *objects, const char *name, enum param_kind kind)
+{
+    return named(objects, name) && find_param(kind, objects->param) >= 0;
+}
+
+/* Any thing's parameter may have been meant. */
+static enum status hint_param(const char *name, struct error *error)
+{
+    const char *names[PARAM_COUNT];
+    for (int id = 0; id < PARAM_COUNT; id++)
+        names[id] = param_info((enum param_id)id)->name;
+    const char *near = suggest_word(name, names, PARAM_COUNT);
+    if (near && strcmp(near, name) != 0)
+        return error_hint(error, "did you mean \"%s\"?", near);
+    return error_hint(error, "gdsim list params shows what each kind of thing has");
+}
+
+enum status address_none(const struct address_objects *objects, const char *const *names,
+                         size_t count, struct error *error)
+{
+    const char *what = objects->place == ADDRESS_DEVICE ? "device" : "link";
+    for (size_t i = 0; i < count; i++)
+        if (named(objects, names[i])) {
+            error_set(error, STATUS_INPUT, "no %s \"%s\" has \"%s\"", what, objects->pattern,
+                      objects->param);
+            return hint_param(objects->param, error);
+        }
+    error_set(error, STATUS_INPUT, "there is no %s \"%s\"", what, objects->pattern);
+    const char *near = suggest_word(objects->pattern, names, count);
+    if (near && !objects->many)
+        return error_hint(error, "did you mean \"%s\"?", near);
+    char list[160] = "";
+    size_t used = 0, i;
+    for (i = 0; i < count && used + OBJECT_NAME < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    return error_hint(error, "there are: %s%s", list, i < count ? ", ..." : "");
 }
 
 /* Devices or links whose name fits the pattern and that have the parameter. */
-static enum status find_objects(const struct machine *machine, enum address_place place,
-                                const char *pattern, const char *param, struct addresses *ret,
+static enum status find_objects(const struct machine *machine,
+                                const struct address_objects *objects, struct addresses *ret,
                                 struct error *error)
 {
     const struct node_type *node = &machine->node;
-    size_t count = place == ADDRESS_DEVICE ? node->device_count : node->link_count;
-    bool exact = !strpbrk(pattern, "*?["), matched = false;
-    char name[OBJECT_NAME];
-    enum status status = STATUS_OK;
+    bool device = objects->place == ADDRESS_DEVICE;
+    size_t count = device ? node->device_count : node->link_count;
+    char(*names)[OBJECT_NAME] = calloc(count + 1, sizeof *names);
+    const char **list = calloc(count + 1, sizeof *list);
+    enum status status =
+        names && list ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < count && !status; i++) {
-        enum param_kind kind = place == ADDRESS_DEVICE ? device_param_kind(node->devices[i].kind)
-                                                       : link_param_kind(node->links[i].kind);
-        object_name(machine, place, i, name, sizeof name);
-        if (fnmatch(pattern, name, 0) != 0)
-            continue;
-        matched = true;
-        int id = find_param(kind, param);
-        if (id >= 0)
-            status = add(ret, (struct address){place, (uint16_t)i, (enum param_id)id}, error);
-        else if (exact)
-            status = unknown_param(kind, name, param, error);
+        enum param_kind kind = device ? device_param_kind(node->devices[i].kind)
+                                      : link_param_kind(node->links[i].kind);
+        object_name(machine, objects->place, i, names[i], sizeof names[i]);
+        list[i] = names[i];
+        int id = find_param(kind, objects->param);
+        if (address_means(objects, names[i], kind))
+            status =
+                add(ret, (struct address){objects->place, (uint16_t)i, (enum param_id)id}, error);
+        else if (!objects->many && named(objects, names[i]))
+            status = unknown_param(kind, names[i], objects->param, error);
     }
     if (!status && ret->count == 0)
-        status = unknown_object(machine, place, pattern, matched, param, error);
+        status = address_none(objects, list, count, error);
+    free(names);
+    free(list);
     return status;
 }
 
 bool address_is(const char *key)
 {
+    struct address_objects objects;
     if (strcmp(key, "nodes") == 0)
         return true;
     for (size_t i = 0; i < GROUPS; i++)
         if (begins(key, groups[i].prefix))
             return true;
-    const char *dot = strrchr(key, '.');
-    size_t prefix = begins(key, devices) ? sizeof devices - 1
-                    : begins(key, links) ? sizeof links - 1
-                                         : 0;
-    return prefix && dot > key + prefix && (size_t)(dot - key) - prefix < OBJECT_NAME &&
-           strcmp(dot, ".type") != 0;
+    return address_objects(key, &objects) && strcmp(objects.param, "type") != 0;
 }
 
 enum status address_find(const struct machine *machine, const char *key, struct addresses *ret,
                          struct error *error)
 {
+    struct address_objects objects;
     *ret = (struct addresses){NULL, 0};
     if (!address_is(key)) {
         error_set(error, STATUS_INPUT, "\"%s\" is no number of a machine", key);
@@ -211,12 +246,8 @@ enum status address_find(const struct machine *machine, const char *key, struct 
             return unknown_param(groups[i].kind, param_kind_name(groups[i].kind), name, error);
         return add(ret, (struct address){groups[i].place, 0, (enum param_id)id}, error);
     }
-    enum address_place place = begins(key, devices) ? ADDRESS_DEVICE : ADDRESS_LINK;
-    const char *from = key + (place == ADDRESS_DEVICE ? sizeof devices : sizeof links) - 1;
-    const char *dot = strrchr(key, '.');
-    char pattern[OBJECT_NAME];
-    snprintf(pattern, sizeof pattern, "%.*s", (int)(dot - from), from);
-    enum status status = find_objects(machine, place, pattern, dot + 1, ret, error);
+    address_objects(key, &objects);
+    enum status status = find_objects(machine, &objects, ret, error);
     if (status) {
         free(ret->at);
         *ret = (struct addresses){NULL, 0};

@@ -32,8 +32,26 @@ struct addresses {
     size_t count;
 };
 
+/* A key of devices or links, taken apart: node.links.PATTERN.PARAM. */
+struct address_objects {
+    enum address_place place; /* ADDRESS_DEVICE or ADDRESS_LINK */
+    bool many;                /* the pattern has a star or the like, so it may mean several */
+    char pattern[2 * MACHINE_NAME_LENGTH + 2];
+    const char *param; /* part of the key */
+};
+
 /* Whether a key is of this kind at all: other keys of a scenario are no numbers of a machine. */
 bool address_is(const char *key);
+
+/* false: the key is none of a device or link. */
+bool address_objects(const char *key, struct address_objects *ret);
+
+/* Whether they are meant: the name fits, and things of this kind have the parameter. */
+bool address_means(const struct address_objects *objects, const char *name, enum param_kind kind);
+
+/* The error for a pattern that means none of these things. */
+enum status address_none(const struct address_objects *objects, const char *const *names,
+                         size_t count, struct error *error);
 
 /* All numbers of the machine that the key names, at least one. STATUS_INPUT, with what may have
  * been meant, where there is none. */

@@ -207,10 +207,6 @@ static void message_cut(char message[MESSAGE_MAX])
 enum status diag_add(struct diag_list *list, struct mark mark, const char *hint, const char *format,
                      ...)
 {
-    list->total++;
-    if (list->stored == DIAG_MAX)
-        return STATUS_INPUT;
-
     char message[MESSAGE_MAX];
     va_list args;
     va_start(args, format);
@@ -218,6 +214,16 @@ enum status diag_add(struct diag_list *list, struct mark mark, const char *hint,
     va_end(args);
     if (length >= MESSAGE_MAX)
         message_cut(message);
+
+    /* A value that a star gave to eight devices is wrong once. */
+    for (size_t i = 0; mark.file && mark.line && i < list->stored; i++)
+        if (list->items[i].mark.line == mark.line && list->items[i].mark.column == mark.column &&
+            strcmp(list->items[i].mark.file, mark.file) == 0 &&
+            strcmp(list->items[i].message, message) == 0)
+            return STATUS_INPUT;
+    list->total++;
+    if (list->stored == DIAG_MAX)
+        return STATUS_INPUT;
 
     struct diag item = {.mark = mark};
     item.message = message_copy(message);

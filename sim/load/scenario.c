@@ -88,24 +88,6 @@ static enum status extend(const struct scenario_request *request, struct diag_li
     return status;
 }
 
-/* What a file is laid on must be known before the rest of --set is laid on it. */
-static const char EXTENDS[] = "extends=";
-
-static bool sets_extends(const char *set)
-{
-    return strncmp(set, EXTENDS, sizeof EXTENDS - 1) == 0;
-}
-
-static enum status set_extends(const struct scenario_request *request, struct yaml_tree *tree,
-                               struct diag_list *diag)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < request->set_count && !status; i++)
-        if (sets_extends(request->set[i]))
-            status = yaml_tree_set(tree, "extends", request->set[i] + sizeof EXTENDS - 1, diag);
-    return status;
-}
-
 static enum status load_tree(const struct scenario_request *request, struct diag_list *diag,
                              const char *path, const struct stack *below,
                              struct yaml_tree **ret_tree)
@@ -114,7 +96,7 @@ static enum status load_tree(const struct scenario_request *request, struct diag
     struct yaml_tree *own = NULL, *base = NULL;
     enum status status = yaml_tree_load(path, &own, diag);
     if (!status && !below)
-        status = set_extends(request, own, diag);
+        status = scenario_set_extends(request, own, diag);
     if (status) {
         yaml_tree_free(own);
         return status;
@@ -142,29 +124,6 @@ static enum status load_tree(const struct scenario_request *request, struct diag
         yaml_tree_free(base);
     }
     return status;
-}
-
-static enum status apply_set(const struct scenario_request *request, struct scenario *scenario)
-{
-    for (size_t i = 0; i < request->set_count; i++) {
-        const char *text = request->set[i], *equals = strchr(text, '=');
-        if (sets_extends(text))
-            continue;
-        char *path = equals ? file_path("%.*s", (int)(equals - text), text) : NULL;
-        if (!equals || equals == text) {
-            free(path);
-            diag_add(&scenario->diag, (struct mark){.file = NULL},
-                     "write for example --set nodes=16", "--set \"%s\" has no key and value", text);
-            continue;
-        }
-        if (!path)
-            return STATUS_NOMEM;
-        enum status status = yaml_tree_set(scenario->tree, path, equals + 1, &scenario->diag);
-        free(path);
-        if (status == STATUS_NOMEM)
-            return status;
-    }
-    return STATUS_OK;
 }
 
 /* ---- typed values --------------------------------------------------------------------------- */
@@ -399,7 +358,7 @@ enum status scenario_load(const struct scenario_request *request, struct scenari
         return STATUS_NOMEM;
     enum status status = load_tree(request, &scenario->diag, request->path, NULL, &scenario->tree);
     if (!status)
-        status = apply_set(request, scenario);
+        status = scenario_apply_set(request, scenario);
     if (status)
         return status;
     struct object_reader reader = {&scenario->diag, diag_intern(&scenario->diag, request->path)};
@@ -420,6 +379,7 @@ void scenario_free(struct scenario *scenario)
     free(scenario->algorithm);
     free(scenario->transfers);
     free(scenario->sizes_B);
+    free(scenario->set_notes);
     memset(scenario, 0, sizeof *scenario);
 }
 

@@ -52,6 +52,7 @@ struct scenario {
     size_t transfer_count;
     double *sizes_B;
     size_t size_count;
+    char *set_notes;       /* lines: what each --set with a star changed; NULL: none has one */
     struct diag_list diag; /* owns the names that origins point to */
     struct yaml_tree *tree;
 };

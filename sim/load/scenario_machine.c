@@ -3,10 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/address.h"
 #include "sim/core/suggest.h"
 #include "sim/load/scenario_read.h"
 
 static const char *const device_keys[] = {"type"};
+
+/* --set of a device that is not there: it stands after those that are. */
+static void add_unknown(const struct object_reader *reader, const struct yaml_entry *entry,
+                        const struct machine *machine)
+{
+    const char *names[MACHINE_MAX_DEVICES];
+    struct error error;
+    struct address_objects objects = {.place = ADDRESS_DEVICE, .param = ""};
+    for (size_t i = 0; i < machine->node.device_count; i++)
+        names[i] = machine->node.devices[i].name;
+    snprintf(objects.pattern, sizeof objects.pattern, "%s", entry->key);
+    address_none(&objects, names, machine->node.device_count, &error);
+    diag_add_error(reader->diag, entry->key_mark, &error);
+}
 
 static void read_device(const struct object_reader *reader, struct yaml_entry *entry,
                         struct machine *machine)
@@ -18,6 +33,10 @@ static void read_device(const struct object_reader *reader, struct yaml_entry *e
     struct yaml_node *type = yaml_map_get(entry->value, "type");
     for (size_t i = 0; i < DEVICE_KIND_COUNT; i++)
         kinds[i] = device_kind_name((enum device_kind)i);
+    if (!type && entry->value->origin_note) {
+        add_unknown(reader, entry, machine);
+        return;
+    }
     if (!type) {
         diag_add(reader->diag, entry->key_mark, "write for example {type: gpu}",
                  "device \"%s\" has no type", entry->key);

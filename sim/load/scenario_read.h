@@ -1,9 +1,15 @@
-/* scenario_read.h: the parts of reading a scenario, between scenario.c and scenario_machine.c. */
+/* scenario_read.h: the parts of reading a scenario, between scenario.c, scenario_set.c and
+ * scenario_machine.c. */
 #ifndef GDSIM_LOAD_SCENARIO_READ_H
 #define GDSIM_LOAD_SCENARIO_READ_H
 
 #include "sim/load/objects.h"
 #include "sim/load/scenario.h"
+
+/* --set: what a file is laid on must be known before the rest is laid on it. */
+enum status scenario_set_extends(const struct scenario_request *request, struct yaml_tree *tree,
+                                 struct diag_list *diag);
+enum status scenario_apply_set(const struct scenario_request *request, struct scenario *scenario);
 
 /* Fill scenario->machine from the keys nodes, node, software, engine and fabric of `root`. */
 void scenario_read_machine(const struct object_reader *reader, struct yaml_node *root,

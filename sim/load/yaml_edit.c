@@ -126,6 +126,7 @@ struct setter {
     struct step steps[YAML_TREE_DEPTH];
     size_t count;
     struct yaml_node *value;
+    struct yaml_star *star; /* NULL: a star is a character like others */
 };
 
 static struct mark path_mark(const struct setter *setter, size_t offset)
@@ -187,6 +188,32 @@ static enum status step_fault(const struct setter *setter, size_t i, const struc
                     (int)setter->steps[i - 1].to, setter->path, yaml_kind_name(node), wanted);
 }
 
+static enum status set_step(struct setter *setter, const struct yaml_node *node, size_t i,
+                            struct yaml_node **ret_node);
+
+/* Every key of the map that the star means gets what follows. */
+static enum status set_many(struct setter *setter, const struct yaml_node *node, size_t i,
+                            struct yaml_node **ret_node)
+{
+    struct yaml_star *star = setter->star;
+    struct yaml_node *copy = map_copy(setter->tree, node, 0);
+    star->ret_mark = setter->steps[i].mark;
+    if (!copy)
+        return STATUS_NOMEM;
+    for (size_t k = 0; k < copy->count; k++) {
+        struct yaml_entry *entry = &copy->entries[k];
+        if (!star->means(star->owner, entry))
+            continue;
+        star->ret_first = star->ret_count++ == 0 ? entry->key : star->ret_first;
+        star->ret_last = entry->key;
+        enum status status = set_step(setter, entry->value, i + 1, &entry->value);
+        if (status)
+            return status;
+    }
+    *ret_node = copy;
+    return STATUS_OK;
+}
+
 /* The node that takes the place of `node` (NULL: there is none) once steps i and up are done. */
 static enum status set_step(struct setter *setter, const struct yaml_node *node, size_t i,
                             struct yaml_node **ret_node)
@@ -227,6 +254,8 @@ static enum status set_step(struct setter *setter, const struct yaml_node *node,
     static const struct yaml_node no_map = {.kind = YAML_TREE_MAP, .origin_note = "--set"};
     if (node && node->kind != YAML_TREE_MAP)
         return step_fault(setter, i, node);
+    if (setter->star && strpbrk(step->key, "*?"))
+        return set_many(setter, node ? node : &no_map, i, ret_node);
     const struct yaml_entry *old = yaml_map_entry(node, step->key);
     status = set_step(setter, old ? old->value : NULL, i + 1, &child);
     if (status != STATUS_OK)
@@ -254,6 +283,12 @@ static enum status set_step(struct setter *setter, const struct yaml_node *node,
 enum status yaml_tree_set(struct yaml_tree *tree, const char *path, const char *value,
                           struct diag_list *diag)
 {
+    return yaml_tree_set_many(tree, path, value, NULL, diag);
+}
+
+enum status yaml_tree_set_many(struct yaml_tree *tree, const char *path, const char *value,
+                               struct yaml_star *star, struct diag_list *diag)
+{
     size_t path_length = strlen(path), value_length = strlen(value);
     size_t length = PREFIX_LENGTH + path_length + 1 + value_length;
     if (path_length > YAML_TREE_BYTES || value_length > YAML_TREE_BYTES)
@@ -267,7 +302,7 @@ enum status yaml_tree_set(struct yaml_tree *tree, const char *path, const char *
     whole[PREFIX_LENGTH + path_length] = '=';
     memcpy(whole + PREFIX_LENGTH + path_length + 1, value, value_length);
 
-    struct setter setter = {.tree = tree, .diag = diag, .path = path};
+    struct setter setter = {.tree = tree, .diag = diag, .path = path, .star = star};
     setter.file = diag_add_source(diag, whole, whole, length);
     if (!setter.file)
         return STATUS_NOMEM;
@@ -290,7 +325,7 @@ enum status yaml_tree_set(struct yaml_tree *tree, const char *path, const char *
         status = yaml_tree_read(tree, &source, &setter.value, diag);
     if (status == STATUS_OK)
         status = set_step(&setter, tree->root, 0, &root);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && (!star || star->ret_count > 0))
         tree->root = root;
     return status;
 }

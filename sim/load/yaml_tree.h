@@ -75,6 +75,19 @@ enum status yaml_tree_merge(struct yaml_tree *base, const struct yaml_tree *over
 enum status yaml_tree_set(struct yaml_tree *tree, const char *path, const char *value,
                           struct diag_list *diag);
 
+/* Which keys a step with * or ? in it means, and what came of it. */
+struct yaml_star {
+    bool (*means)(const void *owner, const struct yaml_entry *entry);
+    const void *owner;
+    size_t ret_count; /* 0: none, and the tree is as it was */
+    const char *ret_first, *ret_last;
+    struct mark ret_mark; /* of the step */
+};
+
+/* The same for a path of which one step means many keys that are there already. */
+enum status yaml_tree_set_many(struct yaml_tree *tree, const char *path, const char *value,
+                               struct yaml_star *star, struct diag_list *diag);
+
 /* The value of a key, marked as used; NULL if there is none or `node` is no map (or NULL). */
 struct yaml_node *yaml_map_get(struct yaml_node *node, const char *key);
 

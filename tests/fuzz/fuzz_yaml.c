@@ -15,6 +15,12 @@
 #include "sim/load/diag.h"
 #include "sim/load/yaml_tree.h"
 
+static bool any(const void *owner, const struct yaml_entry *entry)
+{
+    (void)owner;
+    return entry->key[0] != '\0';
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_units(const struct yaml_node *node)
@@ -73,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         (void)yaml_tree_set(tree, path, value, &diag);
         (void)yaml_tree_set(tree, "a.b[0].c", value, &diag);
+        struct yaml_star star = {.means = any};
+        (void)yaml_tree_set_many(tree, "a.*.c", value, &star, &diag);
         (void)yaml_check_keys(tree->root, allowed, 3, "a machine", &diag);
         if (whole && yaml_tree_merge(whole, tree) != STATUS_OK)
             abort();

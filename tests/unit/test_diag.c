@@ -134,8 +134,11 @@ static void counts_beyond_the_limit(void **state)
     (void)state;
     struct diag_list list;
     diag_init(&list);
-    for (int i = 0; i < DIAG_MAX + 7; i++)
-        assert_int_equal(diag_add(&list, (struct mark){"f", 1, 1}, NULL, "e"), STATUS_INPUT);
+    for (uint32_t i = 0; i < DIAG_MAX + 7; i++)
+        assert_int_equal(diag_add(&list, (struct mark){"f", 1, 1 + i}, NULL, "e"), STATUS_INPUT);
+    assert_int_equal(diag_count(&list), DIAG_MAX + 7);
+    /* The same said again of the same place is no further mistake; */
+    assert_int_equal(diag_add(&list, (struct mark){"f", 1, 2}, NULL, "e"), STATUS_INPUT);
     assert_int_equal(diag_count(&list), DIAG_MAX + 7);
     assert_null(diag_get(&list, DIAG_MAX));
     char *text;

@@ -78,6 +78,39 @@ static void sets_values(void **state)
     assert_int_equal(diag_count(&f->diag), 0);
 }
 
+static bool begins_with_n(const void *owner, const struct yaml_entry *entry)
+{
+    return entry->key[0] == *(const char *)owner;
+}
+
+/* A step with a star: every key that is meant, and no new one. */
+static void sets_many(void **state)
+{
+    struct yaml_fixture *f = *state;
+    struct yaml_star star = {.means = begins_with_n, .owner = "n"};
+    assert_int_equal(yaml_given(f, "d: {n0: {r: 1}, g0: {r: 2}, n1: {r: 3, s: 4}}\n"), STATUS_OK);
+    assert_int_equal(yaml_tree_set_many(f->tree, "d.n*.r", "9", &star, &f->diag), STATUS_OK);
+    yaml_expect_tree(f->tree, false, "{d={n0={r=9}, g0={r=2}, n1={r=9, s=4}}}");
+    assert_int_equal(star.ret_count, 2);
+    assert_string_equal(star.ret_first, "n0");
+    assert_string_equal(star.ret_last, "n1");
+    assert_int_equal(star.ret_mark.column, 9); /* "--set d.n*" */
+
+    const struct yaml_node *root = f->tree->root;
+    star = (struct yaml_star){.means = begins_with_n, .owner = "x"};
+    assert_int_equal(yaml_tree_set_many(f->tree, "d.x*.r", "9", &star, &f->diag), STATUS_OK);
+    assert_int_equal(star.ret_count, 0);
+    assert_ptr_equal(f->tree->root, root);
+    assert_int_equal(yaml_tree_set_many(f->tree, "e.x?.r", "9", &star, &f->diag), STATUS_OK);
+    assert_ptr_equal(f->tree->root, root); /* there is no map at all */
+    star = (struct yaml_star){.means = begins_with_n, .owner = "n"};
+    assert_int_equal(yaml_tree_set_many(f->tree, "d.n*.r.q", "9", &star, &f->diag), STATUS_INPUT);
+    assert_ptr_equal(f->tree->root, root);
+    yaml_expect_diag(f, "--set d.n*.r.q=9:1:14: error: \"d.n*.r\" is a text, not a map\n"
+                        "     1 | --set d.n*.r.q=9\n"
+                        "       |              ^\n");
+}
+
 static void set_bad(struct yaml_fixture *f, const char *path, const char *value,
                     const char *expected)
 {
@@ -172,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(merges_deeply),
         TEST(sets_values),
+        TEST(sets_many),
         TEST(refuses_bad_sets),
     };
     return cmocka_run_group_tests_name("yaml_edit", tests, NULL, NULL);
