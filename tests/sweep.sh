@@ -43,7 +43,7 @@ head -n 20 "$dir/shard.2" >"$dir/half"
 grep -q 'not complete: .*half' "$dir/out" || fail "merge names what is not complete"
 
 # ---- kill -9 at any moment, then --resume --------------------------------------------------------
-# The first points are slow, so that those after them go through the journal.
+# The first points are slow, so that those after them wait, in memory and then in the journal.
 job=(scenarios/worked-table.yaml -a pipelined -x 'nodes=65,2:17:+1' -x 'rate=10 GB/s:80 GB/s:x1.1'
     -x 'algorithm=recursive_doubling' -m gdr -S '4 MB')
 for format in csv json; do

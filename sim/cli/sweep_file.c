@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,18 @@
 #include "sim/cli/sweep_rows.h"
 #include "sim/load/file.h"
 #include "sim/report/output.h"
+#include "sim/study/blocks.h"
 
-enum { JOURNAL_HEAD = 80, COPY_BYTES = 1 << 16 };
+#define HOLD_S 0.1 /* a block that waits longer than that goes to the journal */
+
+enum { JOURNAL_HEAD = 80, HOLD_BYTES = 1 << 23 };
 
 struct waiting {
     struct block block;
-    uint64_t offset, length; /* of its rows in the journal */
+    char *rows;      /* held in memory; NULL: in the journal */
+    double since_s;  /* held since */
+    uint64_t offset; /* of its rows in the journal */
+    uint64_t length;
 };
 
 static uint64_t checksum(const char *data, size_t length)
@@ -55,7 +62,7 @@ void sweep_first_line(const struct sweep *sweep, bool whole, struct text *text)
     text_printf(text, sweep->json ? "}\n" : "\n");
 }
 
-/* ---- what waits in the journal --------------------------------------------------------------- */
+/* ---- what waits for its turn ----------------------------------------------------------------- */
 
 static bool add_waiting(struct sweep_file *file, struct waiting item)
 {
@@ -74,27 +81,32 @@ static bool add_waiting(struct sweep_file *file, struct waiting item)
     return true;
 }
 
-/* Copy rows from the journal to the file; of the first `skip` the file has the rows already. */
-static int copy_waiting(struct sweep_file *file, const struct waiting *item, uint64_t skip)
+static int read_back(const struct sweep_file *file, const struct waiting *item, char *rows)
 {
-    char *data = malloc((size_t)item->length + 1);
-    if (!data)
-        return ENOMEM;
-    int code = 0;
-    for (uint64_t at = 0; at < item->length && code == 0;) {
-        ssize_t got = pread(file->journal_fd, data + at, (size_t)(item->length - at),
+    for (uint64_t at = 0; at < item->length;) {
+        ssize_t got = pread(file->journal_fd, rows + at, (size_t)(item->length - at),
                             (off_t)(item->offset + at));
         if (got <= 0 && errno != EINTR)
-            code = got < 0 ? errno : EIO;
-        else
-            at += got > 0 ? (uint64_t)got : 0;
+            return got < 0 ? errno : EIO;
+        at += got > 0 ? (uint64_t)got : 0;
     }
-    const char *from = data, *end = data + item->length;
+    return 0;
+}
+
+/* Write what waited to the file; of the first `skip` the file has the rows already. */
+static int copy_waiting(struct sweep_file *file, struct waiting *item, uint64_t skip)
+{
+    char *rows = item->rows ? item->rows : malloc((size_t)item->length + 1);
+    int code = !rows ? ENOMEM : item->rows ? 0 : read_back(file, item, rows);
+    const char *from = rows, *end = rows + item->length;
     for (; skip > 0 && code == 0; skip--)
         from = (const char *)memchr(from, '\n', (size_t)(end - from)) + 1;
     if (code == 0)
         code = output_write_all(file->fd, from, (size_t)(end - from));
-    free(data);
+    if (item->rows)
+        file->held_B -= item->length;
+    item->rows = NULL;
+    free(rows);
     return code;
 }
 
@@ -103,7 +115,7 @@ static int take_waiting(struct sweep_file *file)
 {
     size_t taken = 0;
     for (; taken < file->waiting_count && file->waiting[taken].block.first <= file->next; taken++) {
-        const struct waiting *item = &file->waiting[taken];
+        struct waiting *item = &file->waiting[taken];
         uint64_t end = item->block.first + item->block.count;
         if (end <= file->next)
             continue;
@@ -121,12 +133,13 @@ static int take_waiting(struct sweep_file *file)
     return ftruncate(file->journal_fd, 0) ? errno : 0;
 }
 
-static int append_journal(struct sweep_file *file, struct block block, const char *rows,
-                          size_t length)
+/* From memory, or of a block that is put now, to the end of the journal. */
+static int to_journal(struct sweep_file *file, struct waiting *item, const char *rows)
 {
     char head[JOURNAL_HEAD];
+    size_t length = (size_t)item->length;
     int size = snprintf(head, sizeof head, "@ %" PRIu64 " %" PRIu64 " %zu %016" PRIx64 "\n",
-                        block.first, block.count, length, checksum(rows, length));
+                        item->block.first, item->block.count, length, checksum(rows, length));
     if (lseek(file->journal_fd, (off_t)file->journal_end, SEEK_SET) < 0)
         return errno;
     int code = output_write_all(file->journal_fd, head, (size_t)size);
@@ -134,9 +147,62 @@ static int append_journal(struct sweep_file *file, struct block block, const cha
         code = output_write_all(file->journal_fd, rows, length);
     if (code)
         return code;
-    const struct waiting item = {block, file->journal_end + (uint64_t)size, length};
-    file->journal_end = item.offset + length;
-    return add_waiting(file, item) ? 0 : ENOMEM;
+    item->offset = file->journal_end + (uint64_t)size;
+    file->journal_end = item->offset + length;
+    return 0;
+}
+
+/* Most blocks wait for a moment only: two threads that work on neighbours end at nearly the same
+ * time, and to write a block twice costs more than to hold it. */
+static int wait_turn(struct sweep_file *file, struct block block, const char *rows, size_t length)
+{
+    struct waiting item = {.block = block, .since_s = blocks_clock_s(), .length = length};
+    if (file->held_B + length <= HOLD_BYTES)
+        item.rows = malloc(length);
+    int code = 0;
+    if (item.rows)
+        memcpy(item.rows, rows, length);
+    else
+        code = to_journal(file, &item, rows);
+    if (code)
+        return code;
+    if (!add_waiting(file, item)) {
+        free(item.rows);
+        return ENOMEM;
+    }
+    file->held_B += item.rows ? length : 0;
+    return 0;
+}
+
+static int save_held(struct sweep_file *file, double since_s)
+{
+    for (size_t i = 0; file->held_B > 0 && i < file->waiting_count; i++) {
+        struct waiting *item = &file->waiting[i];
+        if (!item->rows || item->since_s > since_s)
+            continue;
+        int code = to_journal(file, item, item->rows);
+        if (code)
+            return code;
+        free(item->rows);
+        item->rows = NULL;
+        file->held_B -= item->length;
+    }
+    return 0;
+}
+
+static void note_code(struct sweep_file *file, int code)
+{
+    if (code)
+        file->status =
+            output_fault(file->path ? file->part : "standard output", code, &file->error);
+}
+
+void sweep_file_save(struct sweep_file *file, bool all)
+{
+    pthread_mutex_lock(&file->lock);
+    if (!file->status && file->held_B > 0)
+        note_code(file, save_held(file, all ? HUGE_VAL : blocks_clock_s() - HOLD_S));
+    pthread_mutex_unlock(&file->lock);
 }
 
 enum status sweep_file_put(struct sweep_file *file, struct block block, const char *rows,
@@ -152,11 +218,9 @@ enum status sweep_file_put(struct sweep_file *file, struct block block, const ch
         if (!code)
             code = take_waiting(file);
     } else if (!file->status) {
-        code = append_journal(file, block, rows, length);
+        code = wait_turn(file, block, rows, length);
     }
-    if (code)
-        file->status =
-            output_fault(file->path ? file->part : "standard output", code, &file->error);
+    note_code(file, code);
     enum status status = file->status;
     pthread_mutex_unlock(&file->lock);
     return status;
@@ -187,7 +251,8 @@ static enum status read_journal(struct sweep_file *file, struct error *error)
         bool whole = fread(rows, 1, length, stream) == length && checksum(rows, length) == sum;
         if (whole && rows_check(reader, rows, length, first, count, file->time_us) &&
             first + count > file->next) {
-            const struct waiting item = {{first, count}, (uint64_t)offset, length};
+            const struct waiting item = {
+                .block = {first, count}, .offset = (uint64_t)offset, .length = length};
             if (!add_waiting(file, item))
                 status = error_set(error, STATUS_NOMEM, "out of memory");
         }
@@ -417,6 +482,8 @@ void sweep_file_close(struct sweep_file *file)
     free(file->path);
     free(file->part);
     free(file->journal);
+    for (size_t i = 0; i < file->waiting_count; i++)
+        free(file->waiting[i].rows);
     free(file->waiting);
     free(file->time_us);
     pthread_mutex_destroy(&file->lock);

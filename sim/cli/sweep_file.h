@@ -4,10 +4,12 @@
  *   FILE.journal   blocks that were done before an earlier one, each with its place, its length and
  *                  a checksum; copied to FILE.part when their turn comes
  *
- * A block goes to one of them as soon as it is done, so a killed run loses only what was being
- * worked on. When all is there, FILE.part becomes FILE. --resume reads both: a last line without an
- * end is cut off, rows must be those of the points in order, and the first line, which holds a hash
- * of scenario and axes, must be the one that this sweep would write.
+ * A block goes to FILE.part as soon as it is done and those before it are; until then it is held in
+ * memory for at most 0.1 s (sweep_file_save), then in the journal. So a killed run loses only what
+ * was being worked on, and a moment's rows. When all is there, FILE.part becomes FILE. --resume
+ * reads both: a last line without an end is cut off, rows must be those of the points in order, and
+ * the first line, which holds a hash of scenario and axes, must be the one that this sweep would
+ * write.
  *
  * All functions but open and close may be called from any thread.
  */
@@ -22,8 +24,9 @@ struct sweep_file {
     int fd, journal_fd;
     uint64_t next; /* place whose row comes next */
     uint64_t end;
-    struct waiting *waiting; /* in the journal; by place */
+    struct waiting *waiting; /* in memory or in the journal; by place */
     size_t waiting_count, waiting_capacity;
+    uint64_t held_B; /* of what waits in memory */
     uint64_t journal_end;
     double *time_us; /* of each place; NULL: too many to keep */
     bool complete;   /* FILE was finished already */
@@ -43,6 +46,10 @@ enum status sweep_file_done(const struct sweep_file *file, struct block **ret_bl
 /* Put a block's rows where they belong. */
 enum status sweep_file_put(struct sweep_file *file, struct block block, const char *rows,
                            size_t length, const double *time_us);
+
+/* Write to the journal what has waited in memory too long; `all`: whatever waits. A fault is that
+ * of the next put. Wants to be called a few times a second. */
+void sweep_file_save(struct sweep_file *file, bool all);
 
 /* All is there: FILE.part becomes FILE. */
 enum status sweep_file_finish(struct sweep_file *file, struct error *error);

@@ -10,7 +10,7 @@
 #include "sim/cli/sweep.h"
 #include "sim/load/file.h"
 
-enum { FORMAT_VERSION = 1, SCRIPT_LIMIT_B = 1 << 20 };
+enum { FORMAT_VERSION = 2, SCRIPT_LIMIT_B = 1 << 20 };
 
 static void add_bytes(uint64_t *hash, const void *data, size_t length)
 {
@@ -66,7 +66,10 @@ static void add_axis(uint64_t *hash, const struct sweep *sweep, const struct swe
     add_text(hash, from->key);
     add_number(hash, (uint64_t)from->sampled + 2u * from->logarithmic);
     for (size_t v = 0; v < from->count; v++) {
-        add_text(hash, from->values[v].text);
+        if (from->numeric)
+            add_bytes(hash, &from->values[v].number, sizeof from->values[v].number);
+        else
+            add_text(hash, from->values[v].text);
         if (axis->role == ROLE_ALGORITHM)
             add_script(hash, sweep, from->values[v].text);
         if (axis->role == ROLE_MECHANISM && axis->mechanisms[v]->algorithm)

@@ -23,7 +23,7 @@ const char *sweep_text(const struct sweep_axis *axis, const struct design_value 
                        char *buffer, size_t size)
 {
     if (!axis->from->sampled)
-        return axis->from->values[value->index].text;
+        return axis_text(axis->from, value->index, buffer, size);
     axes_number_text(value->number, axis->from->dimension, buffer, size);
     return buffer;
 }
@@ -62,7 +62,9 @@ static struct variant *variant_load(const struct sweep *sweep, const struct desi
         if (sweep->axis[i].role != ROLE_STRUCTURE)
             continue;
         struct text text = {0};
-        text_printf(&text, "%s=%s", from->key, from->values[values[i].index].text);
+        char number[AXIS_TEXT_MAX];
+        text_printf(&text, "%s=%s", from->key,
+                    axis_text(from, values[i].index, number, sizeof number));
         failed = text.failed;
         set[count++] = own[i] = text.data;
     }
@@ -201,7 +203,8 @@ static void check_structure(struct sweep *sweep, const struct sweep_axis *axis)
     for (size_t v = 0; v < from->count; v++) {
         struct text text = {0};
         struct scenario scenario;
-        text_printf(&text, "%s=%s", from->key, from->values[v].text);
+        char number[AXIS_TEXT_MAX];
+        text_printf(&text, "%s=%s", from->key, axis_text(from, v, number, sizeof number));
         struct options shared = sweep->options->shared;
         if (text.failed || shared.set_count == CLI_MAX_SET) {
             text_free(&text);

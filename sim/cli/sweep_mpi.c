@@ -114,6 +114,7 @@ void sweep_mpi_serve(struct sweep_local *local, struct sweep_progress *progress,
             continue;
         }
         (void)blocks_wait(local->blocks, 0, &finished);
+        sweep_file_save(local->file, false);
         sweep_progress_show(progress, finished);
         nanosleep(&nap, NULL); /* a blocking receive would keep a core busy */
     }

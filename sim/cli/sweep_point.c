@@ -18,6 +18,8 @@ struct sweep_worker {
     struct error error;
     struct routes *routes; /* by place in the table of mechanisms; with `made`, of this machine */
     bool *made;
+    uint32_t
+        *room_for; /* groups of a switch's plan that this machine was found to hold; likewise */
     const struct plan_entry **plans; /* by algorithm and mechanism; of this machine */
     struct engine **engines;         /* likewise; each remembers what it found out about its plan */
     size_t algorithms;
@@ -36,13 +38,14 @@ struct sweep_worker *sweep_worker_new(struct sweep *sweep)
         sweep->algorithm_axis == SIZE_MAX ? 1 : sweep->axis[sweep->algorithm_axis].from->count;
     worker->routes = calloc(mechanism_count, sizeof *worker->routes);
     worker->made = calloc(mechanism_count, sizeof *worker->made);
+    worker->room_for = calloc(mechanism_count, sizeof *worker->room_for);
     worker->plans = calloc(mechanism_count * worker->algorithms, sizeof *worker->plans);
     worker->engines = calloc(mechanism_count * worker->algorithms, sizeof *worker->engines);
     worker->settled = calloc(mechanism_count * worker->algorithms, sizeof *worker->settled);
     worker->cells = calloc(sweep->column_count, sizeof *worker->cells);
     worker->memos = calloc(sweep->column_count, sizeof *worker->memos);
-    if (!worker->routes || !worker->made || !worker->plans || !worker->engines ||
-        !worker->settled || !worker->cells || !worker->memos) {
+    if (!worker->routes || !worker->made || !worker->room_for || !worker->plans ||
+        !worker->engines || !worker->settled || !worker->cells || !worker->memos) {
         sweep_worker_free(worker);
         return NULL;
     }
@@ -56,6 +59,7 @@ static void forget_routes(struct sweep_worker *worker)
         if (worker->made[i])
             routes_free(&worker->routes[i]);
         worker->made[i] = false;
+        worker->room_for[i] = 0;
     }
     for (size_t i = 0; i < mechanism_count * worker->algorithms; i++) {
         settle_free(&worker->settled[i]);
@@ -68,7 +72,7 @@ void sweep_worker_free(struct sweep_worker *worker)
 {
     if (!worker)
         return;
-    if (worker->made && worker->routes && worker->engines && worker->settled)
+    if (worker->made && worker->room_for && worker->routes && worker->engines && worker->settled)
         forget_routes(worker);
     for (size_t i = 0; worker->engines && i < mechanism_count * worker->algorithms; i++)
         engine_free(worker->engines[i]);
@@ -78,6 +82,7 @@ void sweep_worker_free(struct sweep_worker *worker)
         machine_free(&worker->machine);
     free(worker->routes);
     free(worker->made);
+    free(worker->room_for);
     free(worker->plans);
     free(worker->cells);
     free(worker->memos);
@@ -260,9 +265,12 @@ static enum status run_point(struct sweep_worker *worker, const struct request *
                            request->algorithm_index, request->mechanism);
     if (!*plan)
         return error_set(error, STATUS_NOMEM, "out of memory");
-    if ((*plan)->groups > 0 &&
-        pair_has_room(request->mechanism, &worker->machine, (*plan)->groups, error))
-        return error->status;
+    uint32_t groups = (*plan)->groups;
+    if (groups > 0 && worker->room_for[at] != groups) {
+        if (pair_has_room(request->mechanism, &worker->machine, groups, error))
+            return error->status;
+        worker->room_for[at] = groups;
+    }
     if ((*plan)->status) {
         *error = (*plan)->error;
         return error->status;

@@ -185,9 +185,12 @@ static enum status run_blocks(struct sweep *sweep, struct sweep_file *file, stru
 #else
     (void)ranks;
 #endif
-    for (uint64_t finished; !blocks_wait(blocks, SHOW_S, &finished);)
+    for (uint64_t finished; !blocks_wait(blocks, SHOW_S, &finished);) {
+        sweep_file_save(file, false);
         sweep_progress_show(&progress, finished);
+    }
     enum status status = sweep_crew_join(crew);
+    sweep_file_save(file, true);
     sweep_progress_end(&progress);
     return status;
 }

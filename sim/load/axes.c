@@ -63,6 +63,15 @@ void axes_number_text(double number, enum dimension dimension, char *buffer, siz
         snprintf(buffer, size, "%.17g%s", number, unit);
 }
 
+const char *axis_text(const struct axis *axis, size_t value, char *buffer, size_t size)
+{
+    const struct axis_value *at = &axis->values[value];
+    if (at->text)
+        return at->text;
+    axes_number_text(at->number, axis->dimension, buffer, size);
+    return buffer;
+}
+
 struct axis *axes_find(struct axes *axes, enum axis_kind kind, const char *key)
 {
     for (size_t i = 0; i < axes->count; i++)
@@ -113,21 +122,21 @@ void axis_add(struct axis *axis, const char *text, double number, struct mark ma
         return;
     }
     size_t count = axis->count;
-    char *copy = malloc(strlen(text) + 1);
+    char *copy = text ? malloc(strlen(text) + 1) : NULL;
+    bool failed = text && !copy;
     if ((count & (count - 1)) == 0) { /* the room doubles */
         struct axis_value *grown =
             realloc(axis->values, (count ? 2 * count : 1) * sizeof *axis->values);
         axis->values = grown ? grown : axis->values;
-        if (!grown) {
-            free(copy);
-            copy = NULL;
-        }
+        failed = failed || !grown;
     }
-    if (!copy) {
+    if (failed) {
+        free(copy);
         diag_add(diag, mark, NULL, "out of memory");
         return;
     }
-    memcpy(copy, text, strlen(text) + 1);
+    if (copy)
+        memcpy(copy, text, strlen(text) + 1);
     axis->values[axis->count++] = (struct axis_value){copy, number, mark};
 }
 
@@ -156,7 +165,6 @@ void axis_value(struct axis *axis, const char *text, size_t length, struct mark 
 void axis_fill(struct axis *axis, double low, double high, enum axis_row row, double by,
                struct mark mark, struct diag_list *diag)
 {
-    char text[64];
     bool geometric = row == ROW_TIMES || row == ROW_SAMPLED_LOG;
     if (!(low <= high) || isinf(high) || (geometric && !(low > 0))) {
         diag_add(diag, mark, NULL,
@@ -169,10 +177,8 @@ void axis_fill(struct axis *axis, double low, double high, enum axis_row row, do
         axis->logarithmic = row == ROW_SAMPLED_LOG;
         axis->low = low;
         axis->high = high;
-        for (int end = 0; end < 2; end++) {
-            axes_number_text(end ? high : low, axis->dimension, text, sizeof text);
-            axis_add(axis, text, end ? high : low, mark, diag);
-        }
+        axis_add(axis, NULL, low, mark, diag);
+        axis_add(axis, NULL, high, mark, diag);
         return;
     }
     if (row == ROW_TIMES ? !(by >= 1.0001) : !(by > 0)) {
@@ -191,8 +197,7 @@ void axis_fill(struct axis *axis, double low, double high, enum axis_row row, do
         if (number >= before && number <= before) /* whole numbers of a slow row: each once */
             continue;
         before = number;
-        axes_number_text(number, axis->dimension, text, sizeof text);
-        axis_add(axis, text, number, mark, diag);
+        axis_add(axis, NULL, number, mark, diag);
     }
     diag_add(diag, mark, NULL, "more than %u values on one axis", AXES_MAX_VALUES);
 }

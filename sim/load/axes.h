@@ -34,7 +34,7 @@ enum axis_kind {
 };
 
 struct axis_value {
-    char *text;    /* as --set takes it */
+    char *text;    /* as it was written; NULL: a number of a row, see axis_text() */
     double number; /* of a numeric axis */
     struct mark mark;
 };
@@ -56,6 +56,7 @@ enum axes_method { AXES_GRID, AXES_LATIN, AXES_SOBOL };
 
 #define AXES_MAX        64
 #define AXES_MAX_VALUES 1000000u
+#define AXIS_TEXT_MAX   64 /* a number as text */
 
 struct axes {
     struct axis axis[AXES_MAX];
@@ -73,9 +74,11 @@ void axes_read(struct axes *axes, struct yaml_node *section, struct diag_list *d
 /* Lay "KEY=VALUES" on the axes: an axis of this key is replaced, a new one stands last. */
 enum status axes_option(struct axes *axes, const char *text, struct diag_list *diag);
 
-/* Add a value that needs no checking; the text is copied. */
+/* Add a value that needs no checking; the text is copied. A number may have none. */
 void axis_add(struct axis *axis, const char *text, double number, struct mark mark,
               struct diag_list *diag);
+/* A value as --set takes it: its own text, or the number written into the buffer. */
+const char *axis_text(const struct axis *axis, size_t value, char *buffer, size_t size);
 /* The axis of a kind or, of AXIS_KEY, of this key; NULL if there is none. */
 struct axis *axes_find(struct axes *axes, enum axis_kind kind, const char *key);
 

@@ -43,7 +43,7 @@ bar() {
 }
 worked=scenarios/worked-table.yaml
 # Sizes inside, machines outside: what most grids look like.
-bar serial 20000 'size=1 MB:50 MB:+1 MB' 'size=1 MB:150 MB:+1 MB' 'size=1 MB:100 MB:+0.02 MB' $worked -a serial \
+bar serial 20000 'size=1 MB:50 MB:+1 MB' 'size=1 MB:150 MB:+1 MB' 'size=1 MB:100 MB:+0.005 MB' $worked -a serial \
     -x 'rate=10 GB/s:50 GB/s:+10 GB/s' -x 'software.step_handoff=0 us:9 us:+3 us'
 # Every point another machine: nothing is shared but the plan.
 bar serial-machines 80000 'rate=10 GB/s:20 GB/s:+0.2 GB/s' 'rate=10 GB/s:50 GB/s:+0.2 GB/s' \
