@@ -46,6 +46,14 @@ const struct precondition_info precondition_table[PRE_COUNT] = {
     [PRE_LINK_TRAINED] = {"link trained to full speed and width",
                           "lspci -vv under load, LnkSta against LnkCap",
                           "reseat the card or riser, change the slot, update firmware"},
+    [PRE_LINK_RATE] = {"rate given by hand as gen and width allow",
+                       "gdsim explain: rate, gen and width of the link, and where each comes from",
+                       "rate: 0 B/s computes it from gen and width; or give gen and width as they "
+                       "trained"},
+    [PRE_NIC_SLOT] = {"PCIe link as fast as the NIC's port",
+                      "lspci -vv: LnkSta and LnkCap of the NIC and of the port above it",
+                      "a slot with more lanes or of a later generation; else plan with the link's "
+                      "rate"},
     [PRE_RELAXED_ORDERING] = {"relaxed ordering through the root complex",
                               "lspci -vv, DevCtl RlxdOrd; NCCL_DEBUG=INFO: [RO] behind the HCA",
                               "NCCL_IB_PCI_RELAXED_ORDERING=1; perftest without "

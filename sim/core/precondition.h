@@ -23,6 +23,8 @@ enum precondition {
     PRE_ACS,
     PRE_IOMMU,
     PRE_LINK_TRAINED,
+    PRE_LINK_RATE,
+    PRE_NIC_SLOT,
     PRE_RELAXED_ORDERING,
     PRE_READ_CREDITS,
     PRE_DUPLEX,

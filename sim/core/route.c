@@ -211,36 +211,6 @@ static enum outcome worse(enum outcome a, enum outcome b)
     return a > b ? a : b;
 }
 
-/* Links that run below what both ends can do. */
-static enum outcome check_links(struct route *route, const struct machine *machine,
-                                const struct path *path)
-{
-    enum outcome outcome = OUTCOME_HOLDS;
-    for (size_t i = 0; i < path->length; i++) {
-        const struct link *link = &machine->node.links[path->link[i]];
-        if (link->kind != LINK_PCIE)
-            continue;
-        const char *name = machine->node.resources[link->resource].name;
-        double gen = param_get(&link->params, PARAM_PCIE_GEN);
-        double width = param_get(&link->params, PARAM_PCIE_WIDTH);
-        double gen_max = param_get(&link->params, PARAM_PCIE_GEN_MAX);
-        double width_max = param_get(&link->params, PARAM_PCIE_WIDTH_MAX);
-        if (gen_max > gen || width_max > width) {
-            route_note(route, PRE_LINK_TRAINED, OUTCOME_SLOWS,
-                       "%s runs at Gen%.0f x%.0f, both ends could do Gen%.0f x%.0f", name, gen,
-                       width, gen_max > gen ? gen_max : gen, width_max > width ? width_max : width);
-            outcome = OUTCOME_SLOWS;
-        }
-        double duplex = param_get(&link->params, PARAM_PCIE_DUPLEX);
-        if (duplex < 1) {
-            route_note(route, PRE_DUPLEX, OUTCOME_SLOWS,
-                       "%s gives each direction %.2f of its rate while both run", name, duplex);
-            outcome = OUTCOME_SLOWS;
-        }
-    }
-    return outcome;
-}
-
 static enum outcome check_root(struct route *route, const struct machine *machine,
                                const struct path *path, bool reads)
 {
@@ -347,7 +317,7 @@ enum outcome route_check_peer(struct route *route, const struct machine *machine
         return outcome;
     if (real_path(machine, from, to, &path, &redirected)) {
         outcome = worse(outcome, check_root(route, machine, &path, reads));
-        outcome = worse(outcome, check_links(route, machine, &path));
+        outcome = worse(outcome, route_check_links(route, machine, &path));
     }
     return outcome;
 }

@@ -152,6 +152,14 @@ enum status route_drive(struct route *route, const struct machine *machine, enum
 void route_note(struct route *route, enum precondition what, enum outcome outcome,
                 const char *format, ...) PRINTF_LIKE(4, 5);
 
+/* Whether gen and width of a PCIe link deny its rate, which was then given by hand. */
+bool route_rate_denied(const struct link *link);
+
+/* Notes PCIe links of the way that trained below what they could do, that have been given a rate
+ * which their lanes deny, that are slower than the port of their NIC, or slow both ways at once. */
+enum outcome route_check_links(struct route *route, const struct machine *machine,
+                               const struct path *path);
+
 /* Note what stands in the way of a peer transfer between two devices of a node: root complex, ACS,
  * IOMMU, links. Returns the worst outcome. */
 enum outcome route_check_peer(struct route *route, const struct machine *machine, size_t from,

@@ -52,6 +52,15 @@ static char *extends_path(const struct scenario_request *request, const char *fr
     return path;
 }
 
+/* A preset that lowers a link of another says what its machine is, not how it trained. */
+static bool is_preset(const struct scenario_request *request, const char *path)
+{
+    static const char catalog[] = "/models/catalog/";
+    size_t root = strlen(request->root);
+    return strncmp(path, request->root, root) == 0 &&
+           strncmp(path + root, catalog, sizeof catalog - 1) == 0;
+}
+
 /* Lay the tree of one `extends` entry under what is there so far. */
 static enum status extend(const struct scenario_request *request, struct diag_list *diag,
                           const struct stack *stack, const struct yaml_node *name,
@@ -78,10 +87,14 @@ static enum status extend(const struct scenario_request *request, struct diag_li
                  "there is no \"%s\" to extend (looked for %s)", name->text, path);
     else
         status = load_tree(request, diag, path, stack, &tree);
+    bool preset = is_preset(request, path);
     free(path);
     if (!status && *base) {
+        const struct yaml_node *before = (*base)->root;
         status = yaml_tree_merge(*base, tree);
         yaml_tree_free(tree);
+        if (!status && !preset)
+            status = scenario_keep_sold(*base, before);
     } else if (!status) {
         *base = tree;
     }
@@ -112,8 +125,11 @@ static enum status load_tree(const struct scenario_request *request, struct diag
             status = extend(request, diag, &stack, names->items[i], &base);
     else
         status = extend(request, diag, &stack, names, &base);
+    const struct yaml_node *before = base ? base->root : NULL;
     if (!status && base)
         status = yaml_tree_merge(base, own);
+    if (!status && base && !is_preset(request, path))
+        status = scenario_keep_sold(base, before);
     if (!status && base) {
         *ret_tree = base;
         yaml_tree_free(own);
@@ -357,8 +373,11 @@ enum status scenario_load(const struct scenario_request *request, struct scenari
     if (!scenario->path)
         return STATUS_NOMEM;
     enum status status = load_tree(request, &scenario->diag, request->path, NULL, &scenario->tree);
+    const struct yaml_node *before = status ? NULL : scenario->tree->root;
     if (!status)
         status = scenario_apply_set(request, scenario);
+    if (!status)
+        status = scenario_keep_sold(scenario->tree, before);
     if (status)
         return status;
     struct object_reader reader = {&scenario->diag, diag_intern(&scenario->diag, request->path)};

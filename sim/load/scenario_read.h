@@ -1,5 +1,5 @@
-/* scenario_read.h: the parts of reading a scenario, between scenario.c, scenario_set.c and
- * scenario_machine.c. */
+/* scenario_read.h: the parts of reading a scenario, between scenario.c, scenario_set.c, sold.c
+ * and scenario_machine.c. */
 #ifndef GDSIM_LOAD_SCENARIO_READ_H
 #define GDSIM_LOAD_SCENARIO_READ_H
 
@@ -10,6 +10,10 @@
 enum status scenario_set_extends(const struct scenario_request *request, struct yaml_tree *tree,
                                  struct diag_list *diag);
 enum status scenario_apply_set(const struct scenario_request *request, struct scenario *scenario);
+
+/* A link of the tree that was laid on `before`, or changed since, and trains lower than there,
+ * could do what it did there: gen_max and width_max, unless given. See sold.c. */
+enum status scenario_keep_sold(struct yaml_tree *tree, const struct yaml_node *before);
 
 /* Fill scenario->machine from the keys nodes, node, software, engine and fabric of `root`. */
 void scenario_read_machine(const struct object_reader *reader, struct yaml_node *root,

@@ -329,3 +329,20 @@ enum status yaml_tree_set_many(struct yaml_tree *tree, const char *path, const c
         tree->root = root;
     return status;
 }
+
+enum status yaml_tree_put(struct yaml_tree *tree, const char *const *keys, size_t count,
+                          struct yaml_node *value)
+{
+    struct setter setter = {.tree = tree, .count = count, .value = value};
+    struct yaml_node *root;
+    for (size_t i = 0; i < count; i++) {
+        setter.steps[i] = (struct step){.mark = value->mark};
+        setter.steps[i].key = yaml_tree_copy(tree, keys[i], strlen(keys[i]));
+        if (!setter.steps[i].key)
+            return STATUS_NOMEM;
+    }
+    enum status status = set_step(&setter, tree->root, 0, &root);
+    if (status == STATUS_OK)
+        tree->root = root;
+    return status;
+}

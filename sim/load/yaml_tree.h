@@ -75,6 +75,10 @@ enum status yaml_tree_merge(struct yaml_tree *base, const struct yaml_tree *over
 enum status yaml_tree_set(struct yaml_tree *tree, const char *path, const char *value,
                           struct diag_list *diag);
 
+/* Put a node of this tree at a path of keys, where maps stand already, with the node's own mark. */
+enum status yaml_tree_put(struct yaml_tree *tree, const char *const *keys, size_t count,
+                          struct yaml_node *value);
+
 /* Which keys a step with * or ? in it means, and what came of it. */
 struct yaml_star {
     bool (*means)(const void *owner, const struct yaml_entry *entry);

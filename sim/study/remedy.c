@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "sim/core/route.h"
+
 static const struct origin by_remedy = {.kind = ORIGIN_SET, .file = "whatif"};
 
 /* Set a parameter; whether that changed it. */
@@ -123,6 +125,18 @@ static bool retrain(struct machine *machine)
             param_set(&trained.params, PARAM_PCIE_RATE, rate * after_Bps / before_Bps, by_remedy);
         link->params = trained.params;
         changed = true;
+    }
+    return changed;
+}
+
+/* A rate by hand that gen and width deny: what they carry instead. */
+static bool lane_rates(struct machine *machine)
+{
+    bool changed = false;
+    for (size_t i = 0; i < machine->node.link_count; i++) {
+        struct link *link = &machine->node.links[i];
+        if (link->kind == LINK_PCIE && route_rate_denied(link))
+            changed = change(&link->params, PARAM_PCIE_RATE, 0) || changed;
     }
     return changed;
 }
@@ -304,6 +318,7 @@ const struct remedy remedy_table[] = {
     {"ATS on", false, something_translates, ats_on},
     {"load nvidia_peermem", false, nobody_pins, peermem},
     {"retrain links to full speed and width", false, NULL, retrain},
+    {"links at the rate of their lanes, not one by hand", false, NULL, lane_rates},
     {"relaxed ordering on", false, NULL, relaxed_ordering},
     {"enough outstanding reads (MAX_ACC_OUT_READ)", false, reads_too_few, more_reads},
     {"GDR level SYS (NCCL_NET_GDR_LEVEL=SYS)", false, NULL, gdr_level},

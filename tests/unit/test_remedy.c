@@ -70,6 +70,8 @@ static const struct {
      "gpu2", false},
     {"retrain links", PRE_LINK_TRAINED, {{PARAM_PCIE_WIDTH_MAX, 32, "sw1", "nic1"}}, "gdr",
      "gpu0", "gpu2", false},
+    {"links at the rate", PRE_LINK_RATE, {{PARAM_PCIE_RATE, 15.75e9, "sw0", "gpu0"}}, "gdr",
+     "gpu0", "gpu2", false},
     {"relaxed ordering", PRE_RELAXED_ORDERING, {{PARAM_NIC_RELAXED_ORDERING, 0, "nic1", NULL},
      {PARAM_CPU_STRICT_ORDER, 0.4, "cpu1", NULL}}, "gdr", "gpu0", "gpu3", false},
     {"enough outstanding reads", PRE_READ_CREDITS, {{PARAM_NIC_READS, 8, "nic0", NULL}}, "gdr",

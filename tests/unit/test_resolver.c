@@ -120,6 +120,16 @@ static const struct broken broken[] = {
      OUTCOME_SLOWS, "gdr", GDR},
     {PRE_LINK_TRAINED, {PARAM_PCIE_WIDTH_MAX, 32, "sw1", "nic1"}, "gdr", "gpu0", "gpu2", false,
      OUTCOME_SLOWS, "gdr", GDR},
+    /* a rate by hand: Gen4 x16 is 31.508 GB/s encoded, so 15.754 to 31.508 may have been measured */
+    {PRE_LINK_RATE, {PARAM_PCIE_RATE, 15.75e9, "sw0", "gpu0"}, "gdr", "gpu0", "gpu2", false,
+     OUTCOME_SLOWS, "gdr", GDR},
+    {PRE_LINK_RATE, {PARAM_PCIE_RATE, 31.6e9, "sw1", "gpu2"}, "gdr", "gpu0", "gpu2", false,
+     OUTCOME_SLOWS, "gdr", GDR},
+    /* the NIC's link: 25.99 GB/s below 0.96 * 27.1, and Gen3's 12.99 below 0.96 * 25 */
+    {PRE_NIC_SLOT, {PARAM_NIC_RATE, 27.1e9, "nic0", NULL}, "gdr", "gpu0", "gpu2", false,
+     OUTCOME_SLOWS, "gdr", GDR},
+    {PRE_NIC_SLOT, {PARAM_PCIE_GEN, 3, "sw1", "nic1"}, "gdr", "gpu0", "gpu2", false,
+     OUTCOME_SLOWS, "gdr", GDR},
     {PRE_DUPLEX, {PARAM_PCIE_DUPLEX, 0.58, "sw0", "nic0"}, "gdr", "gpu0", "gpu2", false,
      OUTCOME_SLOWS, "gdr", GDR},
     /* the NIC: reads of the sender, ordered writes of the receiver (cpu1 makes them slow) */
