@@ -269,6 +269,7 @@ static void examine_rdma(const struct exam *exam)
         note(exam, DOCTOR_DISTANCE, EFFECT_BREAKS,
              check_distance(facts, gpu, nic, PCI_PXB, "NCCL_NET_GDR_LEVEL"));
         examine_way(exam, gpu, nic);
+        note(exam, DOCTOR_NIC_SLOT, EFFECT_SLOWS, check_slot(facts, nic));
         note(exam, DOCTOR_RELAXED_ORDERING, EFFECT_SLOWS, check_relaxed_ordering(facts, nic, gpu));
     }
     in_a_run(exam, DOCTOR_CUDA_BUFFER);

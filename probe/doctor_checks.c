@@ -319,6 +319,29 @@ struct finding check_links(const struct facts *facts, size_t a, size_t b)
                                     : pair(facts, a, b, YES, "each link as both ends can");
 }
 
+/* Of an encoded link, packet headers and flow control leave this much for payload by packets of
+ * 256 B (pcie-bench, SIGCOMM 2018); of a port's line rate large messages reach 96 %. */
+#define LINK_PAYLOAD 0.825
+#define PORT_PAYLOAD 0.96
+
+struct finding check_slot(const struct facts *facts, size_t nic)
+{
+    const struct pci_link link = pci_link_above(&facts->pci, nic);
+    double port_Gbps = facts->host.nics[facts_rdma(facts, nic)].rate_Gbps;
+    double link_Gbps = link.GTps * link.width * (link.GTps < 8 ? 8.0 / 10 : 128.0 / 130);
+    char name[DEVICE_NAME];
+    check_name(facts, nic, name);
+    if (!(port_Gbps > 0))
+        return finding(UNKNOWN, "%s: the rate of its ports is unknown", name);
+    if (!link.outside || !(link_Gbps > 0))
+        return finding(UNKNOWN, "%s: %s", name,
+                       link.outside ? facts->pci.devices[nic].link_why.text
+                                    : "no link above it is shown");
+    return finding(LINK_PAYLOAD * link_Gbps < PORT_PAYLOAD * port_Gbps ? NO : YES,
+                   "%s: %g GT/s x%d carry %.0f Gb/s, some %.0f of it payload; the ports %g", name,
+                   link.GTps, link.width, link_Gbps, LINK_PAYLOAD * link_Gbps, port_Gbps);
+}
+
 struct finding check_relaxed_ordering(const struct facts *facts, size_t nic, size_t gpu)
 {
     const struct config_space *config = &facts->pci.devices[nic].config;

@@ -26,6 +26,7 @@ struct finding check_root_complex(const struct facts *facts, size_t a, size_t b)
 struct finding check_acs(const struct facts *facts, size_t a, size_t b);
 struct finding check_iommu(const struct facts *facts, size_t a, size_t b);
 struct finding check_links(const struct facts *facts, size_t a, size_t b);
+struct finding check_slot(const struct facts *facts, size_t nic);
 struct finding check_relaxed_ordering(const struct facts *facts, size_t nic, size_t gpu);
 
 #endif

@@ -52,6 +52,10 @@ const struct doctor_words doctor_words[DOCTOR_COUNT] = {
     [DOCTOR_LINK_TRAINED] = {"link trained to full speed and width",
                              "lspci -vv under load, LnkSta against LnkCap",
                              "reseat the card or riser, change the slot, update firmware"},
+    [DOCTOR_NIC_SLOT] = {"PCIe link as fast as the NIC's port",
+                         "lspci -vv: LnkSta and LnkCap of the NIC and of the port above it",
+                         "a slot with more lanes or of a later generation; else plan with the "
+                         "link's rate"},
     [DOCTOR_RELAXED_ORDERING] = {"relaxed ordering through the root complex",
                                  "lspci -vv, DevCtl RlxdOrd; NCCL_DEBUG=INFO: [RO] behind the HCA",
                                  "NCCL_IB_PCI_RELAXED_ORDERING=1; perftest without "

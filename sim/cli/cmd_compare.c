@@ -6,6 +6,7 @@
 #include "sim/cli/cli.h"
 #include "sim/core/units.h"
 #include "sim/report/compare.h"
+#include "sim/report/head.h"
 #include "sim/report/tidy.h"
 
 static const char doc[] =
@@ -321,8 +322,8 @@ static enum status write_out(const struct options *options, const struct scenari
     if (strcmp(format, "table") == 0) {
         if (scenario->title)
             text_printf(text, "# %s\n", scenario->title);
-        text_printf(text, "# %s accounting, %u ranks\n", accounting_name(scenario->accounting),
-                    machine_ranks(&scenario->machine));
+        head_write(text, &scenario->machine, scenario->accounting,
+                   scenario->transfer_count == 0 && !comparing->by_protocol);
         for (size_t i = 0; i < comparing->count; i++)
             cli_costs(text, &comparing->pairs[i]->experiment.plans[0]);
         compare_write(text, &comparing->all, comparing->algorithms);

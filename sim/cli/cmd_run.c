@@ -6,6 +6,7 @@
 #include "sim/cli/cli.h"
 #include "sim/report/comparison.h"
 #include "sim/report/crossings.h"
+#include "sim/report/head.h"
 #include "sim/report/tidy.h"
 
 static const char doc[] =
@@ -160,8 +161,7 @@ static enum status run(const struct options *options, const struct scenario *sce
     if (table && scenario->title)
         text_printf(text, "# %s\n", scenario->title);
     if (table && scenario->report != REPORT_CROSSINGS)
-        text_printf(text, "# %s accounting, %u ranks\n", accounting_name(scenario->accounting),
-                    machine_ranks(&scenario->machine));
+        head_write(text, &scenario->machine, scenario->accounting, scenario->transfer_count == 0);
     if (scenario->report == REPORT_CROSSINGS)
         return write_crossings(options, scenario, text, error);
     struct experiment experiment;

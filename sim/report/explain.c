@@ -9,6 +9,7 @@
 #include "sim/core/protocol.h"
 #include "sim/core/timing.h"
 #include "sim/core/units.h"
+#include "sim/report/head.h"
 
 /* Steps beyond this are not written out one by one. */
 #define MAX_STEPS 100000u
@@ -326,6 +327,32 @@ static void write_critical(struct text *text, const struct explain_cell *cell,
     text_printf(text, "    %-42s %16.6f us\n", "sum", us(ledger->total_ps));
 }
 
+/* What no thread does: nobody waits for another's flags, so they have no share of the time. */
+static bool is_flags(const struct machine *machine, size_t resource)
+{
+    const struct node_type *node = &machine->node;
+    for (size_t i = 0; i < node->gpu_count; i++)
+        if (node->devices[node->gpus[i]].resource + (size_t)GPU_FLAGS == resource)
+            return true;
+    return false;
+}
+
+/* Share of the time, or the time itself where it is spent side by side: every lane sets its own
+ * flags. Where channels drift apart, each lane has its share of them for itself. */
+static void busy_text(const struct explain_cell *cell, size_t resource, const struct ledger *ledger,
+                      char *buf, size_t size)
+{
+    const struct resource *what = &cell->machine->node.resources[resource];
+    double share = what->kind == RESOURCE_SM ? pace_of(cell).share : 1;
+    int64_t busy_ps = ledger->resources[resource].busy_most_ps;
+    double percent =
+        ledger->total_ps > 0 ? 100 * share * (double)busy_ps / (double)ledger->total_ps : 0;
+    if (is_flags(cell->machine, resource) || percent >= 100.05)
+        snprintf(buf, size, "%.6f us, side by side, at the busiest node", us(busy_ps));
+    else
+        snprintf(buf, size, "busy %5.1f %% at the busiest node", percent);
+}
+
 static void write_resources(struct text *text, const struct explain_cell *cell,
                             const struct ledger *ledger)
 {
@@ -341,18 +368,13 @@ static void write_resources(struct text *text, const struct explain_cell *cell,
                         resource->bytes, message > 0 ? resource->bytes / message : 0);
             continue;
         }
-        if (what->kind == RESOURCE_THREAD) {
-            text_printf(text, "    %-30s %32s  busy %5.1f %% at the busiest node\n",
-                        cell->machine->node.resources[i].name, "",
-                        100.0 * (double)resource->busy_most_ps / (double)ledger->total_ps);
-            continue;
-        }
-        text_printf(text, "    %-30s %20.15g B  %6.3f B/B  busy %5.1f %% at the busiest node\n",
-                    cell->machine->node.resources[i].name, resource->bytes,
-                    message > 0 ? resource->bytes / message : 0,
-                    ledger->total_ps > 0
-                        ? 100.0 * (double)resource->busy_most_ps / (double)ledger->total_ps
-                        : 0);
+        char busy[64];
+        busy_text(cell, i, ledger, busy, sizeof busy);
+        if (what->kind == RESOURCE_THREAD)
+            text_printf(text, "    %-30s %32s  %s\n", what->name, "", busy);
+        else
+            text_printf(text, "    %-30s %20.15g B  %6.3f B/B  %s\n", what->name, resource->bytes,
+                        message > 0 ? resource->bytes / message : 0, busy);
     }
 }
 
@@ -394,6 +416,8 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
                     quantity(plan->up_to_B, DIM_BYTES, size));
     else if (plan != cell->column->plan)
         text_printf(text, "by the script's plan for the largest messages\n");
+    if (plan->collective != COLLECTIVE_TRANSFERS)
+        text_printf(text, "%s\n", head_protocol(cell->machine, ACCOUNTING_PIPELINED));
     text_printf(text, "\nSerial: every crossing, wire pass and handoff one after the other\n");
     enum status status = write_steps(text, cell, error);
     if (status)
