@@ -6,6 +6,7 @@
 
 #include "sim/cli/crossover.h"
 #include "sim/report/grid.h"
+#include "sim/report/limit.h"
 
 /* ---- why ------------------------------------------------------------------------------------ */
 
@@ -14,7 +15,8 @@ struct path_parts {
     size_t count, largest;
     double total_us;
     struct part {
-        char name[96];
+        char name[LIMIT_NAME_MAX]; /* all that are alike, whose time it is */
+        char category[96];         /* of this one alone */
         double us;
     } * parts;
 };
@@ -34,9 +36,11 @@ static enum status parts_at(struct runner *runner, double x, int way, struct pat
     if (!ret->parts)
         status = error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < count && !status; i++) {
-        snprintf(ret->parts[i].name, sizeof ret->parts[i].name, "%s",
+        int64_t critical_ps;
+        snprintf(ret->parts[i].category, sizeof ret->parts[i].category, "%s",
                  ledger_category_name(ledger, results.machine, i));
-        ret->parts[i].us = (double)ledger->critical[i] * 1e-6;
+        limit_name(ledger, results.machine, i, ret->parts[i].name, &critical_ps);
+        ret->parts[i].us = (double)critical_ps * 1e-6;
     }
     if (!status) {
         ret->count = count;
@@ -47,10 +51,10 @@ static enum status parts_at(struct runner *runner, double x, int way, struct pat
     return status;
 }
 
-static double part_named(const struct path_parts *path, const char *name)
+static double part_of(const struct path_parts *path, const char *category)
 {
     for (size_t i = 0; i < path->count; i++)
-        if (strcmp(path->parts[i].name, name) == 0)
+        if (strcmp(path->parts[i].category, category) == 0)
             return path->parts[i].us;
     return 0;
 }
@@ -63,14 +67,14 @@ static const struct part *most_changed(const struct path_parts *before,
     double sign = after->total_us < before->total_us ? -1 : 1;
     *ret_us = 0;
     for (size_t i = 0; i < after->count; i++) {
-        double change = after->parts[i].us - part_named(before, after->parts[i].name);
+        double change = after->parts[i].us - part_of(before, after->parts[i].category);
         if (sign * change > sign * *ret_us) {
             *ret_us = change;
             most = &after->parts[i];
         }
     }
     for (size_t i = 0; i < before->count; i++) /* parts that are there before only */
-        if (sign < 0 && part_named(after, before->parts[i].name) <= 0 &&
+        if (sign < 0 && part_of(after, before->parts[i].category) <= 0 &&
             -before->parts[i].us < *ret_us) {
             *ret_us = -before->parts[i].us;
             most = &before->parts[i];

@@ -15,6 +15,7 @@
 #include "sim/cli/cli.h"
 #include "sim/load/expect.h"
 #include "sim/load/objects.h"
+#include "sim/report/limit.h"
 #include "sim/report/paths.h"
 
 static const char *const keys[] = {"symptom", "cause", "see", "fix", "healthy"};
@@ -44,9 +45,11 @@ static void write_costs(struct text *text, const struct results *broken,
     }
     size_t last = broken->size_count - 1;
     const struct ledger *ledgers[2] = {results_at(broken, last, 0), results_at(healthy, last, 0)};
-    text_printf(text, "limited by: %s; mended: %s\n",
-                ledger_category_name(ledgers[0], broken->machine, ledger_limit(ledgers[0])),
-                ledger_category_name(ledgers[1], healthy->machine, ledger_limit(ledgers[1])));
+    text_printf(text, "limited by: ");
+    limit_write(text, ledgers[0], broken->machine);
+    text_printf(text, "; mended: ");
+    limit_write(text, ledgers[1], healthy->machine);
+    text_printf(text, "\n");
 }
 
 static enum status compare(const struct options *options, struct scenario *broken,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/core/units.h"
+#include "sim/report/limit.h"
 
 #define SIZE_WIDTH 12
 #define TIME_WIDTH 10
@@ -84,20 +85,14 @@ static void write_last_size(struct text *text, const struct results *results,
     for (size_t c = 0; c < results->column_count; c++) {
         const struct ledger *ledger = results_at(results, last, c);
         const char *mechanism = results->columns[c].mechanism->name;
-        size_t limit = ledger_limit(ledger);
         struct text busbw = {0};
         text_printf_small(&busbw, results_busbw_Bps(results, last, c) / 1e9, 2);
-        text_printf(text, "  %s/%-*s  busbw %7s GB/s, limited by %s", algorithms[c],
+        text_printf(text, "  %s/%-*s  busbw %7s GB/s, limited by ", algorithms[c],
                     (int)(widest - strlen(algorithms[c]) - 1), mechanism,
-                    busbw.failed ? "" : busbw.data,
-                    ledger_category_name(ledger, results->machine, limit));
+                    busbw.failed ? "" : busbw.data);
         text->failed |= busbw.failed;
         text_free(&busbw);
-        if (ledger->traced && ledger->total_ps > 0)
-            text_printf(text, " (%.0f %% of the critical path)",
-                        100.0 * (double)ledger->critical[limit] / (double)ledger->total_ps);
-        else if (*ledger_untraced(ledger))
-            text_printf(text, " (%s)", ledger_untraced(ledger));
+        limit_write(text, ledger, results->machine);
         text_printf(text, "\n");
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/core/units.h"
+#include "sim/report/limit.h"
 
 #define SIZE_WIDTH 7
 #define UNIT_WIDTH 12
@@ -118,16 +119,8 @@ static void write_limits(struct text *text, const struct results *results)
     size_t last = results->size_count - 1;
     for (size_t c = 0; c < results->column_count; c++) {
         const struct ledger *ledger = results_at(results, last, c);
-        size_t limit = ledger_limit(ledger);
-        double share = ledger->total_ps > 0 && ledger->traced
-                           ? 100.0 * (double)ledger->critical[limit] / (double)ledger->total_ps
-                           : 0;
-        text_printf(text, "  %-8s limited by %s", results->columns[c].mechanism->name,
-                    ledger_category_name(ledger, results->machine, limit));
-        if (ledger->traced)
-            text_printf(text, " (%.0f %% of the critical path)", share);
-        else if (*ledger_untraced(ledger))
-            text_printf(text, " (%s)", ledger_untraced(ledger));
+        text_printf(text, "  %-8s limited by ", results->columns[c].mechanism->name);
+        limit_write(text, ledger, results->machine);
         text_printf(text, "\n");
     }
 }

@@ -10,6 +10,7 @@
 #include "sim/core/timing.h"
 #include "sim/core/units.h"
 #include "sim/report/head.h"
+#include "sim/report/limit.h"
 
 /* Steps beyond this are not written out one by one. */
 #define MAX_STEPS 100000u
@@ -400,8 +401,9 @@ static enum status write_counters(struct text *text, const struct explain_cell *
 static void write_limit(struct text *text, const struct explain_cell *cell,
                         const struct ledger *ledger)
 {
-    text_printf(text, "  limited by: %s\n",
-                ledger_category_name(ledger, cell->machine, ledger_limit(ledger)));
+    text_printf(text, "  limited by: ");
+    limit_write(text, ledger, cell->machine);
+    text_printf(text, "\n");
 }
 
 enum status explain_write(struct text *text, const struct explain_cell *cell, struct error *error)

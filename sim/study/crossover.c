@@ -134,18 +134,32 @@ static enum status bisect(const struct crossover_axis *axis, const struct crosso
 struct solving {
     const struct crossover_axis *axis;
     const struct crossover_ways *ways;
+    const struct crossover *crossing;
     struct crossover_point last;
     enum status status;
     struct error *error;
 };
+
+/* The ends have run already, and exp(log(x)) is not always x: a time may jump right behind one. */
+static const struct crossover_point *end_at(const struct solving *solving, double u)
+{
+    if (u <= scaled(solving->axis, solving->crossing->before->x))
+        return solving->crossing->before;
+    return u >= scaled(solving->axis, solving->crossing->after->x) ? solving->crossing->after
+                                                                   : NULL;
+}
 
 static double solver_function(double u, void *owner)
 {
     struct solving *solving = owner;
     if (solving->status)
         return (double)NAN;
-    solving->status =
-        look(solving->ways, unscaled(solving->axis, u), &solving->last, solving->error);
+    const struct crossover_point *end = end_at(solving, u);
+    if (end)
+        solving->last = *end;
+    else
+        solving->status =
+            look(solving->ways, unscaled(solving->axis, u), &solving->last, solving->error);
     bool known = !solving->status && solving->last.winner != CROSSOVER_UNKNOWN;
     return known ? log_ratio(&solving->last) : (double)NAN; /* GSL then stops with GSL_EBADFUNC */
 }
@@ -173,7 +187,7 @@ static bool converge(gsl_root_fsolver *solver, gsl_function *function,
 static enum status solve(const struct crossover_axis *axis, const struct crossover_ways *ways,
                          struct crossover *crossing, struct error *error)
 {
-    struct solving solving = {.axis = axis, .ways = ways, .error = error};
+    struct solving solving = {.axis = axis, .ways = ways, .crossing = crossing, .error = error};
     gsl_function function = {.function = solver_function, .params = &solving};
     gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
     if (!solver)

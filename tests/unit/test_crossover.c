@@ -188,6 +188,30 @@ static double nodes(double x, int way)
     return way == 0 ? 2 * (x - 1) : 4 * log2(x);
 }
 
+/* A jump right behind a point of the grid, as where a plan for smaller sizes ends. Not every
+ * exp(log(2^k)) is 2^k: for some k the solver would see both ends on the same side. */
+static double jump_behind;
+
+static double jumps_behind(double x, int way)
+{
+    return way == 0 ? 2 : x > jump_behind ? 3 : 1;
+}
+
+static void a_jump_behind_the_grid_is_found(void **state)
+{
+    (void)state;
+    for (int k = 4; k < 40; k++) {
+        struct lines lines = {.time = jumps_behind};
+        struct crossover_result found;
+        jump_behind = ldexp(1, k);
+        find(&(struct crossover_axis){.from = 8, .to = ldexp(1, 42), .factor = 2}, &lines, &found);
+        assert_int_equal(found.crossing_count, 1);
+        assert_int_not_equal(found.crossings[0].kind, CROSSOVER_BRACKET);
+        assert_near(found.crossings[0].at.x, jump_behind, 1e-6);
+        crossover_free(&found);
+    }
+}
+
 static void whole_numbers_are_bisected(void **state)
 {
     (void)state;
@@ -489,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_touch_is_no_crossing),
         cmocka_unit_test(a_level_stretch_has_an_edge),
         cmocka_unit_test(a_jump_is_no_zero),
+        cmocka_unit_test(a_jump_behind_the_grid_is_found),
         cmocka_unit_test(whole_numbers_are_bisected),
         cmocka_unit_test(a_refusal_leaves_the_bracket),
         cmocka_unit_test(errors_end_the_search),

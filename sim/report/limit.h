@@ -1,0 +1,24 @@
+/* limit.h: what limits a run, in words. Of equals that are equally busy none is named alone: "wire
+ * tx of each of 8 NICs (nic0 .. nic7)", "each of 8 links (gpu0 -> sw0 .. gpu7 -> sw3)".
+ *
+ * Equal are things of one kind, links between the same kinds of devices, with the same rate, whose
+ * busiest nodes are busy for the same time within 1 % (lanes are dealt out, so a slice may be
+ * over).
+ */
+#ifndef GDSIM_REPORT_LIMIT_H
+#define GDSIM_REPORT_LIMIT_H
+
+#include "sim/core/ledger.h"
+#include "sim/report/text.h"
+
+#define LIMIT_NAME_MAX 224
+
+/* The words for a category of the ledger, and the time on the critical path of all that they mean,
+ * 0 where it was not followed. Returns buf. */
+const char *limit_name(const struct ledger *ledger, const struct machine *machine, size_t category,
+                       char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps);
+
+/* Those words for what limits, and its share of the critical path. */
+void limit_write(struct text *text, const struct ledger *ledger, const struct machine *machine);
+
+#endif
