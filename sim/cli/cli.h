@@ -106,6 +106,9 @@ void experiment_free_results(struct results *results);
 
 /* For engine_job: how far a long run is, on stderr; see watch.c. Not for two threads at once. */
 const struct engine_watch *cli_watch(void);
+/* Which of many runs is next: on a terminal a line that is drawn anew, twice a second at most. */
+void cli_step(const char *format, ...) PRINTF_LIKE(1, 2);
+void cli_step_end(void);
 /* "40 s", "3 min", "2.5 h". */
 void cli_duration(double seconds, char *buffer, size_t size);
 

@@ -78,6 +78,7 @@ static enum status run(struct runner *runner, struct text *text, struct error *e
     const struct crossover_ways ways = {.time = crossover_time_at, .owner = runner};
     struct crossover_result found;
     enum status status = crossover_find(&runner->axis->range, &ways, &found, error);
+    cli_step_end();
     if (status)
         return status;
     bool people = !options->format || strcmp(options->format, "table") == 0;

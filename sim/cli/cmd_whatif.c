@@ -260,10 +260,13 @@ static enum status each(struct study *study, bool people, struct grid *grid, str
                         struct error *error)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < remedy_count && !status; i++)
+    for (size_t i = 0; i < remedy_count && !status; i++) {
+        cli_step("change %zu of %zu: %s", i + 1, remedy_count, remedy_table[i].name);
         status = try_alone(study, i, error);
+    }
     if (!status && study->remedies > 1)
         status = try_together(study, error);
+    cli_step_end();
     if (status)
         return status;
     if (study->before.hangs)

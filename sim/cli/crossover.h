@@ -41,6 +41,7 @@ struct runner {
     bool loaded, open[2];
     double x; /* where it was loaded */
     double size_B;
+    size_t runs;
     struct pair pair[2];
     struct error refusal[2]; /* why a way did not run, the first time */
     double refused_at[2];

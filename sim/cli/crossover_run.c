@@ -314,6 +314,10 @@ enum status crossover_time_at(void *owner, double x, int way, double *ret_s, boo
                               struct error *error)
 {
     struct results results;
+    struct runner *runner = owner;
+    char at[96];
+    cli_step("run %zu: %s at %s", ++runner->runs, runner->way[way].name,
+             crossover_place(runner->axis, x, at, sizeof at));
     enum status status = crossover_run_at(owner, x, way, &results, ret_runs, error);
     if (status || !*ret_runs)
         return status;

@@ -1,11 +1,13 @@
 /* options.c: options shared by the commands, and laying them on a scenario. See cli.h. */
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
+#include "sim/core/units.h"
 #include "sim/load/file.h"
 #include "sim/report/output.h"
 #include "sim/script/script.h"
@@ -223,6 +225,31 @@ static enum status apply(const struct options *options, struct scenario *scenari
     return options->sizes ? scenario_set_sizes(scenario, options->sizes, error) : STATUS_OK;
 }
 
+/* A message that no GPU can hold is a mistake, or a question of what a rate would be: it runs. */
+static void note_memory(const struct scenario *scenario)
+{
+    const struct node_type *node = &scenario->machine.node;
+    const struct device *least = &node->devices[node->gpus[0]];
+    double most_B = 0;
+    char size[UNITS_TEXT_MAX], memory[UNITS_TEXT_MAX];
+    for (size_t i = 0; i < scenario->size_count; i++)
+        most_B = fmax(most_B, scenario->sizes_B[i]);
+    for (size_t i = 1; i < node->gpu_count; i++)
+        if (param_get(&node->devices[node->gpus[i]].params, PARAM_GPU_MEMORY) <
+            param_get(&least->params, PARAM_GPU_MEMORY))
+            least = &node->devices[node->gpus[i]];
+    double memory_B = param_get(&least->params, PARAM_GPU_MEMORY);
+    if (scenario->transfer_count > 0 || !(most_B > memory_B))
+        return;
+    const struct origin *origin = param_origin(&least->params, PARAM_GPU_MEMORY);
+    fprintf(
+        stderr,
+        "# %s does not fit into a GPU: %s.memory is %s (%s), for message, result and all else\n",
+        units_format(most_B, DIM_BYTES, size, sizeof size), least->name,
+        units_format(memory_B, DIM_BYTES, memory, sizeof memory),
+        origin->kind == ORIGIN_DEFAULT ? "assumed" : origin_kind_name(origin->kind));
+}
+
 int cli_load(const struct options *options, struct scenario *ret_scenario)
 {
     struct error error;
@@ -237,8 +264,10 @@ int cli_load(const struct options *options, struct scenario *ret_scenario)
         code = cli_fail(&error);
     if (code)
         scenario_free(ret_scenario);
-    else if (ret_scenario->set_notes && !options->quiet)
-        fputs(ret_scenario->set_notes, stderr);
+    else if (!options->quiet) {
+        fputs(ret_scenario->set_notes ? ret_scenario->set_notes : "", stderr);
+        note_memory(ret_scenario);
+    }
     return code;
 }
 

@@ -44,9 +44,11 @@ void cli_prove(const struct plan *plan)
         }
         if (verdict.correct)
             continue;
-        fprintf(stderr, "# %s:%u: %s for %u ranks, so its times mean little: %s\n", plan->source,
-                verdict.line, verdict.unbounded ? "UNBOUNDED" : "WRONG", at->ranks,
-                verdict.sentence);
+        fprintf(stderr, "# %s", plan->source);
+        if (verdict.line > 0) /* what is missing at the end has none */
+            fprintf(stderr, ":%u", verdict.line);
+        fprintf(stderr, ": %s for %u ranks, so its times mean little: %s\n",
+                verdict.unbounded ? "UNBOUNDED" : "WRONG", at->ranks, verdict.sentence);
         return;
     }
 }

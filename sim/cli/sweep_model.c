@@ -269,9 +269,10 @@ static void check_words(struct sweep *sweep, struct sweep_axis *axis)
 
 static void check_sizes(struct sweep *sweep, const struct axis *from)
 {
+    struct error error;
     for (size_t v = 0; v < from->count; v++)
-        if (!(from->values[v].number <= 1e15))
-            diag_add(&sweep->base.diag, from->values[v].mark, NULL, "a message has at most 1 PB");
+        if (scenario_check_size(from->values[v].number, &error))
+            diag_add_error(&sweep->base.diag, from->values[v].mark, &error);
 }
 
 static void name_column(struct sweep_axis *axis)

@@ -196,10 +196,20 @@ static void read_mechanisms(const struct object_reader *reader, const struct yam
     }
 }
 
-static enum status add_size(struct scenario *scenario, double size_B, struct error *error)
+enum status scenario_check_size(double size_B, struct error *error)
 {
     if (size_B > 1e15)
         return error_set(error, STATUS_INPUT, "a message has at most 1 PB");
+    if (size_B > 0)
+        return STATUS_OK;
+    error_set(error, STATUS_INPUT, "a message of 0 B moves nothing");
+    return error_hint(error, "latency shows at the smallest sizes: 8 B");
+}
+
+static enum status add_size(struct scenario *scenario, double size_B, struct error *error)
+{
+    if (scenario_check_size(size_B, error))
+        return error->status;
     if (scenario->size_count == SCENARIO_MAX_SIZES)
         return error_set(error, STATUS_INPUT, "more than %d sizes", SCENARIO_MAX_SIZES);
     double *grown =

@@ -62,6 +62,9 @@ struct scenario {
 enum status scenario_load(const struct scenario_request *request, struct scenario *ret_scenario);
 void scenario_free(struct scenario *scenario);
 
+/* STATUS_INPUT: no message has this size. `error` may not be NULL. */
+enum status scenario_check_size(double size_B, struct error *error);
+
 /* A size as scenarios and --sizes write it, or a list with commas. Appends to the sizes. */
 enum status scenario_set_sizes(struct scenario *scenario, const char *text, struct error *error);
 
