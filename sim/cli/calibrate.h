@@ -1,5 +1,5 @@
 /* calibrate.h: what the two parts of gdsim calibrate share: the fit (cmd_calibrate.c), and what is
- * said and written of it (calibrate_write.c). */
+ * said and written of it (calibrate_write.c; calibrate_correlation.c: which errors go together). */
 #ifndef GDSIM_CLI_CALIBRATE_H
 #define GDSIM_CLI_CALIBRATE_H
 
@@ -37,12 +37,21 @@ struct calibration_run {
     bool *held_out; /* by point: of a data set that is only checked, or drawn */
     double *values; /* measured, by point */
     double *predicted;
+    double *correlation; /* [parameter][parameter]; see fit.h */
     struct fit_report report;
     const char *command; /* "gdsim calibrate FILE", for provenance */
 };
 
 /* Fewer than FEW_POINTS_A_VALUE for each value that was fitted; *ret_values of them. */
 bool calibrate_few_points(const struct calibration_run *run, size_t *ret_values);
+
+/* What keys of one entry were fitted as, one unknown: its keys. */
+void calibrate_fitted_as(const struct fit_entry *entry, struct text *text);
+
+/* Which errors go together: the table, and the list of the file. */
+enum status calibrate_correlations(const struct calibration_run *run, struct text *text,
+                                   struct error *error);
+void calibrate_write_correlation(const struct calibration_run *run, struct text *text);
 
 /* Tables for people. */
 enum status calibrate_report(struct calibration_run *run, struct text *text, struct error *error);

@@ -6,6 +6,7 @@
 
 #include "sim/cli/calibrate.h"
 #include "sim/core/units.h"
+#include "sim/load/calibration.h"
 #include "sim/report/grid.h"
 
 static int by_value(const void *a, const void *b)
@@ -25,16 +26,17 @@ static double middle(double *values, size_t count)
 static double value_of(const struct calibration_run *run, size_t parameter, double *ret_error)
 {
     double values[FIT_MAX_PARAMETERS];
-    size_t count = 0;
+    size_t count = 0, known = parameter;
     *ret_error = run->parameters[parameter].error;
     if (run->what[parameter].set == EVERY_SET)
         return run->parameters[parameter].value;
     for (size_t j = 0; j < run->count; j++)
         if (run->what[j].entry == run->what[parameter].entry &&
             run->parameters[j].state != FIT_UNKNOWN)
-            values[count++] = run->parameters[j].value;
-    if (count == 0)
-        return run->parameters[parameter].value;
+            values[count++] = run->parameters[known = j].value;
+    *ret_error = run->parameters[known].error;
+    if (count <= 1)
+        return run->parameters[known].value;
     double value = middle(values, count);
     for (size_t i = 0; i < count; i++)
         values[i] = fabs(values[i] - value);
@@ -215,7 +217,11 @@ enum status calibrate_report(struct calibration_run *run, struct text *text, str
     text_printf(text, "singular values of the last fit:");
     for (size_t i = 0; i < report->singular_count; i++)
         text_printf(text, " %.3g", report->singular[i]);
-    text_printf(text, "\n\nMedian error of each run:\n");
+    text_printf(text, "\n");
+    status = calibrate_correlations(run, text, error);
+    if (status)
+        return status;
+    text_printf(text, "\nMedian error of each run:\n");
     status = write_sets(run, text, error);
     if (status)
         return status;
@@ -374,16 +380,18 @@ static void write_errors(const struct calibration_run *run, const struct leaves 
             continue;
         for (size_t k = 0; k < all->count; k++)
             together += run->what[all->at[k].parameter].entry == entry;
-        error_of = isnan(error_of) ? 0 : error_of; /* at its bound */
         text_printf(text, "%s    %s: ", any ? "" : "  values:\n", leaf->path);
         any = true;
-        if (together == 1) {
-            text_printf(text, "%.3g %%\n", 100 * error_of / value);
+        bool alone = together == 1 && strcmp(entry->keys[0], leaf->path) == 0;
+        text_printf(text, "%s", alone ? "" : "{error: ");
+        if (isnan(error_of))
+            text_printf(text, "%s", CALIBRATION_AT_BOUND);
+        else
+            text_printf(text, "%.3g %%", 100 * error_of / value);
+        text_printf(text, "%s", alone ? "\n" : ", fitted_as: \"");
+        if (alone)
             continue;
-        }
-        text_printf(text, "{error: %.3g %%, fitted_as: \"", 100 * error_of / value);
-        for (size_t k = 0; k < entry->key_count; k++)
-            text_printf(text, "%s%s", k ? ", " : "", entry->keys[k]);
+        calibrate_fitted_as(entry, text);
         text_printf(text, "\"}\n");
     }
 }
@@ -440,6 +448,7 @@ enum status calibrate_overlay(struct calibration_run *run, struct text *text, st
     text_printf(text, "calibration:\n  from: %.0f B\n  to: %.0f B\n", low_B, high_B);
     write_scatters(run, false, "  # ", text);
     write_errors(run, &all, text);
+    calibrate_write_correlation(run, text);
     write_runs(run, text);
     free(leaves);
     return STATUS_OK;

@@ -330,7 +330,9 @@ static enum status prepare(struct calibration_run *run, const struct calibrate_o
     run->predicted = calloc(n + 1, sizeof *run->predicted);
     run->matters = calloc(run->measured.set_count * FIT_MAX_PARAMETERS, sizeof *run->matters);
     run->last = calloc(run->measured.set_count * FIT_MAX_PARAMETERS, sizeof *run->last);
-    if (!run->held_out || !run->values || !run->predicted || !run->matters || !run->last)
+    run->correlation = calloc(run->count * run->count + 1, sizeof *run->correlation);
+    if (!run->held_out || !run->values || !run->predicted || !run->matters || !run->last ||
+        !run->correlation)
         return error_set(error, STATUS_NOMEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         const struct measured_point *point = &run->measured.points[i];
@@ -367,7 +369,8 @@ static enum status fit(struct calibration_run *run, struct error *error)
                                   .held_out = run->held_out,
                                   .point_count = run->measured.point_count,
                                   .model = model,
-                                  .context = run};
+                                  .context = run,
+                                  .ret_correlation = run->correlation};
     double values[FIT_MAX_PARAMETERS];
     enum status status = need_sizes(run, false, error);
     if (!status)
@@ -454,6 +457,7 @@ int cmd_calibrate(int argc, char **argv)
     free(run.held_out);
     free(run.values);
     free(run.predicted);
+    free(run.correlation);
     free(run.matters);
     free(run.last);
     measured_close(&run.measured);

@@ -175,7 +175,7 @@ static size_t calibrated_sets(struct measured *measured, char **ret_set, size_t 
     struct calibration calibration;
     size_t count = 0;
     if (calibration_read(&measured->scenario, &calibration))
-        return 0;
+        calibration.count = 0;
     for (size_t i = 0; i < calibration.count && i < limit; i++) {
         struct address at;
         const char *key = calibration.values[i].key;
@@ -190,6 +190,7 @@ static size_t calibrated_sets(struct measured *measured, char **ret_set, size_t 
         if (set)
             ret_set[count++] = set;
     }
+    calibration_free(&calibration);
     return count;
 }
 

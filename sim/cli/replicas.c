@@ -1,5 +1,6 @@
 /* replicas.c: gdsim run --replicas: an interval around each prediction. See cli.h. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ int cli_check_calibration(struct scenario *scenario)
     struct calibration calibration;
     size_t outside = 0;
     enum status status = calibration_read(scenario, &calibration);
+    calibration_free(&calibration);
     if (status)
         return cli_fail_scenario(scenario, status);
     if (!calibration.given)
@@ -28,17 +30,6 @@ int cli_check_calibration(struct scenario *scenario)
                 scenario->path, outside, scenario->size_count, calibration.from_B,
                 calibration.to_B);
     return EXIT_FINE;
-}
-
-/* The number of a value's draw: that of the first one that was fitted as the same unknown, or its
- * own. */
-static size_t draw_of(const struct calibration *calibration, size_t i)
-{
-    const char *as = calibration->values[i].fitted_as;
-    for (size_t j = 0; as && j < i; j++)
-        if (calibration->values[j].fitted_as && strcmp(calibration->values[j].fitted_as, as) == 0)
-            return j;
-    return i;
 }
 
 /* An interval without the scatter of what it draws is that of the values alone: say so. */
@@ -59,26 +50,69 @@ static void warn_no_scatter(const struct scenario *scenario, const struct calibr
                 rates ? "rate_scatter" : "");
 }
 
-/* What is uncertain: each calibrated value by its own error and by how single measurements of its
- * kind scatter. */
-static size_t uncertain(struct scenario *scenario, const struct calibration *calibration,
-                        struct jitter_value *ret)
+/* What is at the bound of its fit may lie anywhere beyond: say that the interval does not know. */
+static void warn_at_bound(const struct scenario *scenario, const struct calibration *calibration)
 {
     size_t count = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < calibration->count; i++)
+        if (isnan(calibration->values[i].error) && calibration_unknown(calibration, i) == i) {
+            first = first ? first : calibration->values[i].key;
+            count++;
+        }
+    if (count)
+        fprintf(stderr,
+                "%s: %s%s at the bound of the fit: how well %s known is not, and the interval "
+                "leaves it out\n",
+                scenario->path, first, count > 1 ? " and others are" : " is",
+                count > 1 ? "they are" : "it is");
+}
+
+/* What replicas draw; `correlation` for jitter_values. */
+struct uncertain {
+    struct jitter_value items[CALIBRATION_MAX];
+    double correlation[CALIBRATION_MAX * CALIBRATION_MAX];
+    struct jitter_values values;
+};
+
+/* What is uncertain: each calibrated value by its own error, together with those that were fitted
+ * with it, and by how single measurements of its kind scatter. Draws are numbered from 0. */
+static void find_uncertain(const struct scenario *scenario, const struct calibration *calibration,
+                           struct uncertain *ret)
+{
+    size_t number[CALIBRATION_MAX], first[CALIBRATION_MAX], draws = 0;
+    size_t *count = &ret->values.count;
+    *count = 0;
+    for (size_t i = 0; i < calibration->count; i++)
+        number[i] = SIZE_MAX;
     for (size_t i = 0; i < calibration->count; i++) {
+        const struct calibrated_value *from = &calibration->values[i];
+        size_t unknown = calibration_unknown(calibration, i);
         struct address at;
-        if (!address_first(&scenario->machine, calibration->values[i].key, &at))
+        if (!address_first(&scenario->machine, from->key, &at))
             continue;
         bool time = param_info(at.id)->dimension == DIM_TIME;
         double scatter = time ? calibration->time_scatter : calibration->rate_scatter;
-        scatter = isnan(scatter) ? 0 : scatter;
-        double value = address_get(&scenario->machine, &at), own = calibration->values[i].error;
-        if (value > 0 && isfinite(value))
-            ret[count++] =
-                (struct jitter_value){calibration->values[i].key, value,
-                                      sqrt(own * own + scatter * scatter), draw_of(calibration, i)};
+        double value = address_get(&scenario->machine, &at);
+        if (!(value > 0) || !isfinite(value))
+            continue;
+        if (number[unknown] == SIZE_MAX) {
+            first[draws] = i;
+            number[unknown] = draws++;
+        }
+        ret->items[(*count)++] =
+            (struct jitter_value){.key = from->key,
+                                  .value = value,
+                                  .sigma = isnan(from->error) ? 0 : from->error,
+                                  .scatter = isnan(scatter) ? 0 : scatter,
+                                  .draw = number[unknown]};
     }
-    return count;
+    for (size_t i = 0; i < draws; i++)
+        for (size_t j = 0; j < draws; j++)
+            ret->correlation[i * draws + j] =
+                calibration_correlation(calibration, first[i], first[j]);
+    ret->values.items = ret->items;
+    ret->values.correlation = ret->correlation;
 }
 
 static const struct grid_column columns[] = {
@@ -91,7 +125,7 @@ static const struct grid_column columns[] = {
 };
 
 static enum status add_column(struct experiment *experiment, size_t column,
-                              const struct jitter_value *values, size_t count,
+                              const struct jitter_values *values,
                               const struct replica_options *options, struct grid *grid,
                               struct error *error)
 {
@@ -105,8 +139,8 @@ static enum status add_column(struct experiment *experiment, size_t column,
         status =
             predict_times(&job, NULL, 0, scenario->sizes_B, scenario->size_count, times, error);
     if (!status)
-        status = jitter_run(&job, values, count, scenario->sizes_B, scenario->size_count,
-                            options->count, options->seed, intervals, error);
+        status = jitter_run(&job, values, scenario->sizes_B, scenario->size_count, options->count,
+                            options->seed, intervals, error);
     for (size_t i = 0; i < scenario->size_count && !status; i++) {
         grid_row(grid);
         grid_set_text(grid, 0, job.mechanism->name);
@@ -126,24 +160,33 @@ enum status cli_replicas(struct scenario *scenario, const char *algorithm,
                          struct error *error)
 {
     struct calibration calibration;
-    struct jitter_value values[CALIBRATION_MAX];
     struct experiment experiment;
-    if (calibration_read(scenario, &calibration) || !calibration.given) {
-        error_set(error, STATUS_INPUT, "%s has no calibration, so no spread is known",
-                  scenario->path);
-        return error_hint(error, "extend a file that gdsim calibrate wrote");
+    struct uncertain *uncertain = malloc(sizeof *uncertain);
+    enum status status = calibration_read(scenario, &calibration);
+    if (!uncertain)
+        status = error_set(error, STATUS_NOMEM, "out of memory");
+    else if (status || !calibration.given) {
+        status = error_set(error, STATUS_INPUT, "%s has no calibration, so no spread is known",
+                           scenario->path);
+        error_hint(error, "extend a file that gdsim calibrate wrote");
+    } else {
+        warn_no_scatter(scenario, &calibration);
+        warn_at_bound(scenario, &calibration);
+        find_uncertain(scenario, &calibration, uncertain);
+        status = experiment_open(&experiment, scenario, algorithm, error);
     }
-    warn_no_scatter(scenario, &calibration);
-    size_t count = uncertain(scenario, &calibration, values);
-    enum status status = experiment_open(&experiment, scenario, algorithm, error);
-    if (status)
+    calibration_free(&calibration);
+    if (status) {
+        free(uncertain);
         return status;
+    }
     struct grid *grid = grid_new();
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         grid_column(grid, &columns[i]);
     for (size_t i = 0; i < experiment.count && !status; i++)
-        status = add_column(&experiment, i, values, count, options, grid, error);
+        status = add_column(&experiment, i, &uncertain->values, options, grid, error);
     experiment_close(&experiment);
+    free(uncertain);
     if (status)
         grid_free(grid);
     else

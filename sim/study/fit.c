@@ -240,6 +240,27 @@ static double variance(const struct work *work, double sigma)
                               : (double)INFINITY;
 }
 
+/* Of all that is being fitted: X'X = V S^2 V', and its inverse is normed to a diagonal of ones. */
+static void correlate(const struct work *work, const gsl_matrix *v, const gsl_vector *s)
+{
+    size_t all = work->problem->parameter_count, m = work->free_count;
+    double *ret = work->problem->ret_correlation;
+    for (size_t i = 0; ret && i < all * all; i++)
+        ret[i] = (double)NAN;
+    for (size_t i = 0; ret && i < m; i++)
+        for (size_t j = 0; j < m; j++) {
+            double own[2] = {0, 0}, both = 0;
+            for (size_t k = 0; k < m; k++) {
+                double a = gsl_matrix_get(v, i, k) / gsl_vector_get(s, k);
+                double b = gsl_matrix_get(v, j, k) / gsl_vector_get(s, k);
+                own[0] += a * a;
+                own[1] += b * b;
+                both += a * b;
+            }
+            ret[work->free[i] * all + work->free[j]] = both / sqrt(own[0] * own[1]);
+        }
+}
+
 /* Singular values and errors of the fit; *ret_worst is the parameter that the data cannot tell, or
  * FIT_MAX_PARAMETERS. */
 static enum status judge(struct work *work, double sigma, struct fit_report *report,
@@ -260,6 +281,7 @@ static enum status judge(struct work *work, double sigma, struct fit_report *rep
     }
     if (!status) {
         gsl_linalg_SV_decomp(x, v, s, extra);
+        correlate(work, v, s);
         double factor = variance(work, sigma), largest = gsl_vector_get(s, 0);
         report->singular_count = m;
         for (size_t k = 0; k < m; k++)
@@ -312,6 +334,10 @@ static void release(struct work *work, size_t parameter, enum fit_state state, d
         if (work->free[j] != parameter)
             work->free[kept++] = work->free[j];
     work->free_count = kept;
+    size_t all = work->problem->parameter_count;
+    double *correlation = work->problem->ret_correlation;
+    for (size_t j = 0; correlation && j < all; j++)
+        correlation[parameter * all + j] = correlation[j * all + parameter] = (double)NAN;
     info->state = state;
     info->value = work->values[parameter] = value;
     info->error = (double)NAN;

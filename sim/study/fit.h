@@ -14,6 +14,9 @@
  *
  *   cov = k^2 n/(n-m) sigma^2 mean(psi^2) / mean(psi')^2 (X'X)^-1,   psi(u) = u / (1 + (u/c)^2)
  *
+ * Correlations are those of this matrix, so of the logarithms of the values. Of what the data push
+ * to a bound, or cannot tell, neither error nor correlation is known.
+ *
  * Where a singular value s of X says that a direction of ln p is known worse than a factor e
  * (sigma_error / s > 1, or s < 1e-4 of the largest) the data cannot tell: the parameter with the
  * largest share of that direction is put back to its source value, and the rest fitted anew.
@@ -56,6 +59,8 @@ struct fit_problem {
     size_t point_count;
     fit_model *model;
     void *context;
+    double
+        *ret_correlation; /* [parameter][parameter], NAN where one was not fitted; NULL: unasked */
 };
 
 struct fit_report {

@@ -60,16 +60,21 @@ static void start(void)
         (struct fit_parameter){.name = "twin", .source = 1, .start = 1, .low = 0.1, .high = 10};
 }
 
-static void measure(unsigned long seed, double noise, size_t wild)
+static void measure_by(fit_model *model, unsigned long seed, double noise, size_t wild)
 {
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     gsl_rng_set(random, seed);
-    line(NULL, truth, measured, NULL);
+    model(NULL, truth, measured, NULL);
     for (size_t i = 0; i < POINTS; i++)
         measured[i] *= exp(gsl_ran_gaussian(random, noise));
     for (size_t i = 0; i < wild; i++) /* one call in ten was disturbed: 3 to 20 times too slow */
         measured[(7 * i + seed) % POINTS] *= 3 + 17 * gsl_rng_uniform(random);
     gsl_rng_free(random);
+}
+
+static void measure(unsigned long seed, double noise, size_t wild)
+{
+    measure_by(line, seed, noise, wild);
 }
 
 static struct fit_report fit(size_t count, fit_model *model)
@@ -107,6 +112,63 @@ static void known_parameters_are_found(void **state)
     assert_true(outside <= 2);
     for (int j = 0; j < 2; j++)
         assert_true(square[j] > 0.25 && square[j] < 4);
+}
+
+/* 128 KiB to 1.3 MB: 5 to 54 us of S/B beside 20 us of a. */
+static double middling(size_t i)
+{
+    return 131072 * (1 + (double)(i % 20) / 2);
+}
+
+static enum status middle_of_the_line(void *context, const double *values, double *ret,
+                                      struct error *error)
+{
+    (void)context;
+    (void)error;
+    for (size_t i = 0; i < POINTS; i++)
+        ret[i] = values[A] + middling(i) / values[B];
+    return STATUS_OK;
+}
+
+/* The correlation is that of many fits, and the one by hand: with u = a/t and v = (S/B)/t, dr/dln a
+ * = u and dr/dln B = -v, so cov of ln a and ln B is that of (X'X)^-1, r = sum uv / sqrt(sum u^2 sum
+ * v^2): above 0, since both may grow together. 400 fits say a correlation within 1/sqrt(400). */
+static void errors_that_go_together_are_known(void **state)
+{
+    (void)state;
+    enum { RUNS = 400 };
+    double correlation[4], sum[3] = {0}, by_hand[3] = {0}, mean = 0;
+    struct fit_report report;
+    struct error error;
+    for (size_t i = 0; i < POINTS; i++) {
+        double t = truth[A] + middling(i) / truth[B], u = truth[A] / t, v = 1 - u;
+        by_hand[0] += u * u;
+        by_hand[1] += v * v;
+        by_hand[2] += u * v;
+    }
+    double wanted = by_hand[2] / sqrt(by_hand[0] * by_hand[1]);
+    for (int seed = 1; seed <= RUNS; seed++) {
+        start();
+        measure_by(middle_of_the_line, (unsigned long)seed, 0.03, 0);
+        struct fit_problem problem = {.parameters = parameters,
+                                      .parameter_count = 2,
+                                      .measured = measured,
+                                      .point_count = POINTS,
+                                      .model = middle_of_the_line,
+                                      .ret_correlation = correlation};
+        assert_int_equal(fit_run(&problem, &report, predicted, &error), STATUS_OK);
+        double a = log(parameters[A].value / truth[A]), b = log(parameters[B].value / truth[B]);
+        sum[0] += a * a;
+        sum[1] += b * b;
+        sum[2] += a * b;
+        mean += correlation[1] / RUNS;
+        assert_true(fabs(correlation[0] - 1) < 1e-12 && fabs(correlation[3] - 1) < 1e-12);
+        assert_true(fabs(correlation[1] - correlation[2]) < 1e-12);
+    }
+    double seen = sum[2] / sqrt(sum[0] * sum[1]);
+    assert_true(fabs(mean - wanted) < 0.02);
+    assert_true(fabs(mean - seen) < 3 / sqrt(RUNS));
+    assert_true(wanted > 0.7); /* or this would show little */
 }
 
 static void wild_points_move_little(void **state)
@@ -197,6 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_parameters_are_found),
+        cmocka_unit_test(errors_that_go_together_are_known),
         cmocka_unit_test(wild_points_move_little),
         cmocka_unit_test(what_cannot_be_told_keeps_its_source),
         cmocka_unit_test(bounds_hold),

@@ -120,7 +120,7 @@ static void changes_reach_predictions(void **state)
 
 static void interval_is_that_of_a_lognormal(void **state)
 {
-    const struct jitter_value launch = {"software.launch", 0.1, 0.1, 0}; /* dwarfs the rest */
+    const struct jitter_value launch = {"software.launch", 0.1, 0.1, 0, 0}; /* dwarfs the rest */
     const double size_B = 1;
     struct predict_job job = {.machine = &machine,
                               .mechanism = mechanism_find("nvlink"),
@@ -129,9 +129,15 @@ static void interval_is_that_of_a_lognormal(void **state)
     struct jitter_interval first, again, other;
     struct error error;
     (void)state;
-    assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 1, &first, &error), &error);
-    assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 1, &again, &error), &error);
-    assert_ok(jitter_run(&job, &launch, 1, &size_B, 1, REPLICAS, 2, &other, &error), &error);
+    assert_ok(jitter_run(&job, &(struct jitter_values){&launch, 1, NULL}, &size_B, 1, REPLICAS, 1,
+                         &first, &error),
+              &error);
+    assert_ok(jitter_run(&job, &(struct jitter_values){&launch, 1, NULL}, &size_B, 1, REPLICAS, 1,
+                         &again, &error),
+              &error);
+    assert_ok(jitter_run(&job, &(struct jitter_values){&launch, 1, NULL}, &size_B, 1, REPLICAS, 2,
+                         &other, &error),
+              &error);
     assert_true(fabs(first.median_s - 0.1) < 0.001);
     assert_true(fabs(first.high_s / first.median_s / exp(0.1645) - 1) < 0.02);
     assert_true(fabs(first.low_s / first.median_s / exp(-0.1645) - 1) < 0.02);
@@ -146,7 +152,7 @@ static void draws_stay_in_range(void **state)
     (void)state;
     const double size_B = 1e9;
     struct jitter_interval interval;
-    struct jitter_value value = {"node.devices.gpu*.ll_channel_share", 0.96, 1.0, 0};
+    struct jitter_value value = {"node.devices.gpu*.ll_channel_share", 0.96, 1.0, 0, 0};
     struct predict_job job = {.machine = &machine,
                               .mechanism = mechanism_find("nvlink"),
                               .plan = &plan,
@@ -157,7 +163,9 @@ static void draws_stay_in_range(void **state)
     core_set(&ll.engine, PARAM_ENGINE_CHANNELS, 1);
     core_finish(&ll);
     job.machine = &ll;
-    assert_int_equal(jitter_run(&job, &value, 1, &size_B, 1, 200, 1, &interval, NULL), STATUS_OK);
+    assert_int_equal(jitter_run(&job, &(struct jitter_values){&value, 1, NULL}, &size_B, 1, 200, 1,
+                                &interval, NULL),
+                     STATUS_OK);
     struct predict_change most = {value.key, 1.0};
     double best_s;
     assert_int_equal(predict_times(&job, &most, 1, &size_B, 1, &best_s, NULL), STATUS_OK);
@@ -174,7 +182,7 @@ static void one_unknown_is_drawn_once(void **state)
     enum { NICS = 8 };
     const struct core_spec spec = {
         .nodes = 2, .gpus = NICS, .own_nics = true, .pcie_Bps = 1e15, .nic_Bps = 25e9};
-    const struct jitter_value star = {"node.devices.nic*.rate", 25e9, 0.05, 3};
+    const struct jitter_value star = {"node.devices.nic*.rate", 25e9, 0.05, 0, 3};
     const double size_B = 8e8;
     struct plan_edge edges[NICS + 1] = {{0}};
     struct jitter_value together[NICS], apart[NICS];
@@ -188,8 +196,8 @@ static void one_unknown_is_drawn_once(void **state)
     for (uint32_t i = 0; i < NICS; i++) {
         snprintf(keys[i], sizeof keys[i], "node.devices.nic%u.rate", i);
         edges[i] = (struct plan_edge){.from = i, .to = NICS + i, .chunk = i};
-        together[i] = (struct jitter_value){keys[i], 25e9, 0.05, 3};
-        apart[i] = (struct jitter_value){keys[i], 25e9, 0.05, i};
+        together[i] = (struct jitter_value){keys[i], 25e9, 0.05, 0, 3};
+        apart[i] = (struct jitter_value){keys[i], 25e9, 0.05, 0, i};
     }
     core_machine(&spec, &eight);
     core_edges(2 * NICS, NICS, edges, NICS + 1, &send);
@@ -198,15 +206,53 @@ static void one_unknown_is_drawn_once(void **state)
                               .plan = &send,
                               .accounting = ACCOUNTING_SERIAL};
     assert_ok(predict_times(&job, NULL, 0, &size_B, 1, &nominal_s, &error), &error);
-    assert_ok(jitter_run(&job, &star, 1, &size_B, 1, REPLICAS, 1, &of_star, &error), &error);
-    assert_ok(jitter_run(&job, together, NICS, &size_B, 1, REPLICAS, 1, &of_together, &error),
+    assert_ok(jitter_run(&job, &(struct jitter_values){&star, 1, NULL}, &size_B, 1, REPLICAS, 1,
+                         &of_star, &error),
               &error);
-    assert_ok(jitter_run(&job, apart, NICS, &size_B, 1, REPLICAS, 1, &of_apart, &error), &error);
+    assert_ok(jitter_run(&job, &(struct jitter_values){together, NICS, NULL}, &size_B, 1, REPLICAS,
+                         1, &of_together, &error),
+              &error);
+    assert_ok(jitter_run(&job, &(struct jitter_values){apart, NICS, NULL}, &size_B, 1, REPLICAS, 1,
+                         &of_apart, &error),
+              &error);
     assert_memory_equal(&of_together, &of_star, sizeof of_star);
     assert_near(of_together.median_s, nominal_s, 0.005);
     assert_near(of_apart.median_s, nominal_s * exp(1.385 * 0.05), 0.005);
     plan_free(&send);
     machine_free(&eight);
+}
+
+/* Two values of equal weight: t = a + S/B with a = S/B = 10 ms, each with an error of 10 %. Where
+ * both grow together (correlation 1) a half is e^(sz) and the other e^(-sz): t spreads by (sz)^2/2
+ * only, 1.35 % at the 95th percentile. With correlation -1 they add up: e^(1.645 s), 17.9 %.
+ * Without, the spread of the sum is s/sqrt(2): about 12.3 %. A scatter is no part of it: 10 % of
+ * scatter in both, whatever the correlation is, gives the 12.3 %. */
+static void values_that_err_together(void **state)
+{
+    (void)state;
+    const double size_B = 1e9, s = 0.1;
+    static const double correlations[][4] = {{1, 1, 1, 1}, {1, -1, -1, 1}, {1, 0, 0, 1}};
+    struct jitter_value two[] = {{"software.launch", 10e-3, s, 0, 0},
+                                 {"node.links.gpu0-gpu1.rate", 100e9, s, 0, 1}};
+    const double wanted[] = {1 + 0.1645 * 0.1645 / 2, exp(0.1645), exp(0.1645 / sqrt(2))};
+    struct predict_job job = {.machine = &machine,
+                              .mechanism = mechanism_find("nvlink"),
+                              .plan = &plan,
+                              .accounting = ACCOUNTING_SERIAL};
+    struct jitter_interval interval;
+    struct error error;
+    for (int i = 0; i < 3; i++) {
+        struct jitter_values values = {two, 2, correlations[i]};
+        assert_ok(jitter_run(&job, &values, &size_B, 1, REPLICAS, 1, &interval, &error), &error);
+        assert_near(interval.high_s, 20.0011e-3 * wanted[i], 0.006);
+    }
+    for (int i = 0; i < 2; i++) {
+        two[i].sigma = 0;
+        two[i].scatter = s;
+    }
+    struct jitter_values values = {two, 2, correlations[0]};
+    assert_ok(jitter_run(&job, &values, &size_B, 1, REPLICAS, 1, &interval, &error), &error);
+    assert_near(interval.high_s, 20.0011e-3 * wanted[2], 0.006);
 }
 
 int main(void)
@@ -218,6 +264,7 @@ int main(void)
         TEST(interval_is_that_of_a_lognormal),
         TEST(draws_stay_in_range),
         TEST(one_unknown_is_drawn_once),
+        TEST(values_that_err_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
