@@ -120,7 +120,8 @@ void cli_stats(const struct engine_job *job, const struct ledger *ledger);
 struct pair {
     char algorithm[256]; /* as asked for */
     const struct mechanism *mechanism;
-    struct scenario view; /* the scenario with this mechanism only; shares everything else */
+    struct scenario
+        view; /* the scenario with this mechanism only and its own machine; shares the rest */
     struct experiment experiment;
 };
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "sim/cli/cli.h"
+#include "sim/report/explain.h"
 #include "sim/report/paths.h"
 
 static const char doc[] =
@@ -23,6 +24,7 @@ static int check(struct experiment *experiment, struct text *text)
 {
     struct error error;
     enum outcome worst = OUTCOME_HOLDS;
+    explain_write_odd(text, &experiment->scenario->machine);
     for (size_t c = 0; c < experiment->count; c++) {
         const struct scenario *scenario = experiment->scenario;
         for (size_t s = 0; s < scenario->size_count || s == 0; s++)

@@ -121,8 +121,7 @@ static enum status limit_at(struct measured_set *set, double size_B, double *ret
     if (ledger.slices > 0)
         *events += (uint64_t)((double)ledger.events * (double)(ledger.slices - ledger.skipped) /
                               (double)ledger.slices);
-    snprintf(ret_limit, limit_size, "%s",
-             ledger_category_name(&ledger, job.routes->machine, ledger_limit(&ledger)));
+    snprintf(ret_limit, limit_size, "%s", ledger_limit_name(&ledger, job.routes->machine));
     ledger_free(&ledger);
     return STATUS_OK;
 }

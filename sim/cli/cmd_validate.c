@@ -192,7 +192,7 @@ static int run_one(const char *file, const struct expectation *item, struct outc
             const struct ledger *ledger = results_at(&results, 0, 0);
             ret->value = metric_of(&results, item->metric);
             snprintf(ret->limit, sizeof ret->limit, "%s",
-                     ledger_category_name(ledger, &scenario.machine, ledger_limit(ledger)));
+                     ledger_limit_name(ledger, &scenario.machine));
             experiment_free_results(&results);
         }
         experiment_close(&experiment);

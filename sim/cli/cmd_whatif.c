@@ -68,8 +68,7 @@ static enum status measure(struct experiment *experiment, struct point *ret, str
             worst = routes->slot[slot];
     ret->time_us = (double)ledger->total_ps / 1e6;
     ret->busbw_GBps = results_busbw_Bps(&results, last, 0) / 1e9;
-    snprintf(ret->limit, sizeof ret->limit, "%s",
-             ledger_category_name(ledger, results.machine, ledger_limit(ledger)));
+    snprintf(ret->limit, sizeof ret->limit, "%s", ledger_limit_name(ledger, results.machine));
     snprintf(ret->taken, sizeof ret->taken, "%s", worst ? worst->taken->title : "none");
     experiment_free_results(&results);
     return status;
@@ -123,6 +122,7 @@ static bool faster(const struct point *point, const struct point *than)
 
 struct tried {
     size_t remedy; /* its place in the table */
+    char name[256];
     struct point point;
     bool together; /* gains something beside others */
     bool harms;    /* makes it slower, alone or beside others: not one of `all` */
@@ -176,6 +176,7 @@ static enum status try_alone(struct study *study, size_t remedy, struct error *e
     machine_free(&copy);
     chosen[remedy] = true;
     *tried = (struct tried){.remedy = remedy};
+    remedy_name(&remedy_table[remedy], &study->scenario->machine, tried->name, sizeof tried->name);
     study->count++;
     study->mends[remedy] = !remedy_table[remedy].upgrade;
     study->remedies += study->mends[remedy];
@@ -248,7 +249,7 @@ static void name_them(const struct study *study, enum sort sort, struct text *te
     for (size_t i = 0; i < study->count; i++) {
         if (sort_of(study, &study->tried[i]) != sort)
             continue;
-        text_printf(text, "%s%s%s", before, between, remedy_table[study->tried[i].remedy].name);
+        text_printf(text, "%s%s%s", before, between, study->tried[i].name);
         before = "";
         between = "; ";
     }
@@ -277,8 +278,8 @@ static enum status each(struct study *study, bool people, struct grid *grid, str
     for (size_t i = 0; i < study->count; i++) {
         const struct remedy *remedy = &remedy_table[study->tried[i].remedy];
         if (!people || sort_of(study, &study->tried[i]) == HELPS)
-            add_row(grid, remedy->name, remedy->upgrade ? "upgrade" : "remedy", &study->before,
-                    &study->tried[i].point);
+            add_row(grid, study->tried[i].name, remedy->upgrade ? "upgrade" : "remedy",
+                    &study->before, &study->tried[i].point);
     }
     for (enum sort sort = HELPS_TOGETHER; sort < SORT_COUNT; sort++)
         name_them(study, sort, notes);

@@ -51,9 +51,17 @@ enum status pair_open(struct pair *pair, const struct scenario *scenario, const 
     pair->view = *scenario;
     pair->view.mechanisms[0] = mechanism;
     pair->view.mechanism_count = 1;
-    enum status status = experiment_open(&pair->experiment, &pair->view, algorithm, error);
+    /* A machine of its own: who asks may have changed parameters of the scenario's. */
+    enum status status = machine_copy(&scenario->machine, &pair->view.machine, error);
     if (status)
         return status;
+    status = machine_finish(&pair->view.machine, error);
+    if (!status)
+        status = experiment_open(&pair->experiment, &pair->view, algorithm, error);
+    if (status) {
+        machine_free(&pair->view.machine);
+        return status;
+    }
     snprintf(pair->algorithm, sizeof pair->algorithm, "%s",
              algorithm ? algorithm : pair->experiment.plans[0].name);
     const struct plan *plan = &pair->experiment.plans[0];
@@ -70,4 +78,5 @@ enum status pair_open(struct pair *pair, const struct scenario *scenario, const 
 void pair_close(struct pair *pair)
 {
     experiment_close(&pair->experiment);
+    machine_free(&pair->view.machine);
 }

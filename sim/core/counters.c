@@ -23,9 +23,12 @@ static double read_request_B(const struct node_type *node, const struct route_le
     return 512;
 }
 
-static void add_leg(const struct node_type *node, const struct route *route,
-                    const struct route_leg *leg, double bytes, double *ret_bytes)
+static void add_leg(const struct routes *routes, size_t slot, const struct route_leg *leg,
+                    double bytes, double *ret_bytes)
 {
+    const struct route *route = routes->slot[slot];
+    const struct node_type *node =
+        &machine_of_kind(routes->machine, routes_kind(routes, slot, leg->end))->node;
     for (size_t i = 0; i < leg->use_count; i++) {
         uint16_t resource = route->uses[leg->first_use + i].resource, reverse;
         const struct link *link = link_of(node, resource, &reverse);
@@ -51,7 +54,7 @@ void counters_add(const struct routes *routes, const struct ledger *ledger, doub
             continue;
         for (size_t i = 0; i < route->leg_count; i++)
             if (route->legs[i].kind != LEG_WIRE)
-                add_leg(&routes->machine->node, route, &route->legs[i],
+                add_leg(routes, slot, &route->legs[i],
                         route->line_factor * ledger->route_bytes[slot], ret_bytes);
     }
 }

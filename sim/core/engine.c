@@ -239,11 +239,15 @@ static enum status run_events(struct walk *walk)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static void add_used(const struct used *used, struct ledger_resource *resource)
+/* Of nodes that are equally busy, a usual one counts. */
+static void add_used(const struct used *used, size_t kind, struct ledger_resource *resource)
 {
     resource->busy_ps += used->busy_ps;
-    if (used->busy_ps > resource->busy_most_ps)
+    if (used->busy_ps > resource->busy_most_ps ||
+        (used->busy_ps == resource->busy_most_ps && kind == 0)) {
         resource->busy_most_ps = used->busy_ps;
+        resource->busy_most_kind = (uint8_t)kind;
+    }
 }
 
 /* What passed through a resource of all nodes together, but uplinks: what took each route, as often
@@ -292,7 +296,8 @@ static enum status close_ledger(struct walk *walk)
     for (size_t r = 0; r < ledger->resource_count; r++) {
         struct ledger_resource *resource = &ledger->resources[r];
         for (size_t node = 0; node < walk->nodes; node++)
-            add_used(&walk->used[r * walk->nodes + node], resource);
+            add_used(&walk->used[r * walk->nodes + node],
+                     machine_kind(walk->machine, (uint32_t)node), resource);
         resource->busy_ps *= alike;
         resource->bytes = (double)chunks[r] * (double)alike * chunk_B;
     }
@@ -304,7 +309,7 @@ static enum status close_ledger(struct walk *walk)
     for (size_t i = 0; i < 2 * half; i++) {
         struct ledger_resource *resource =
             &ledger->resources[walk->machine->node.uplinks + i / half];
-        add_used(&walk->used[walk->first_uplink + i], resource);
+        add_used(&walk->used[walk->first_uplink + i], 0, resource);
         resource->bytes += (double)walk->uplink_chunks[i] * chunk_B * line_factor;
     }
     for (size_t slot = 0; slot < ledger->route_count; slot++) {
@@ -400,7 +405,7 @@ static enum status run_attempts(struct engine *engine, const struct engine_job *
         enum status status = engine_learn(engine, plan, (uint32_t)machine->node.port_count, error);
         if (status)
             return status;
-        if (machine_fabric(machine) == FABRIC_ONE_SWITCH)
+        if (machine_fabric(machine) == FABRIC_ONE_SWITCH && machine_kind_count(machine) == 1)
             fold = engine->fold;
     }
     const char *why = NULL;

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/odd.h"
+
 enum status ledger_init(struct ledger *ledger, const struct routes *routes, struct error *error)
 {
     memset(ledger, 0, sizeof *ledger);
     ledger->resource_count = routes->machine->node.resource_count;
+    ledger->kinds = routes->kinds;
     ledger->route_count = routes->slot_count;
     ledger->resources = calloc(ledger->resource_count, sizeof *ledger->resources);
-    ledger->critical = calloc(ledger->resource_count + CATEGORY_COUNT, sizeof *ledger->critical);
+    ledger->critical = calloc(ledger_critical_count(ledger), sizeof *ledger->critical);
     ledger->route_bytes = calloc(ledger->route_count, sizeof *ledger->route_bytes);
     if (ledger->resources && ledger->critical && ledger->route_bytes)
         return STATUS_OK;
@@ -22,18 +25,19 @@ enum status ledger_init(struct ledger *ledger, const struct routes *routes, stru
 enum status ledger_renew(struct ledger *ledger, const struct routes *routes, struct error *error)
 {
     if (ledger->resource_count != routes->machine->node.resource_count ||
-        ledger->route_count != routes->slot_count) {
+        ledger->kinds != routes->kinds || ledger->route_count != routes->slot_count) {
         ledger_free(ledger);
         return ledger_init(ledger, routes, error);
     }
     const struct ledger kept = {.resource_count = ledger->resource_count,
+                                .kinds = ledger->kinds,
                                 .resources = ledger->resources,
                                 .critical = ledger->critical,
                                 .route_bytes = ledger->route_bytes,
                                 .route_count = ledger->route_count};
     *ledger = kept;
     memset(kept.resources, 0, kept.resource_count * sizeof *kept.resources);
-    memset(kept.critical, 0, (kept.resource_count + CATEGORY_COUNT) * sizeof *kept.critical);
+    memset(kept.critical, 0, ledger_critical_count(&kept) * sizeof *kept.critical);
     memset(kept.route_bytes, 0, kept.route_count * sizeof *kept.route_bytes);
     return STATUS_OK;
 }
@@ -103,4 +107,22 @@ size_t ledger_limit(const struct ledger *ledger)
         if (ledger->resources[i].busy_most_ps > ledger->resources[best].busy_most_ps)
             best = i;
     return best;
+}
+
+size_t ledger_category_kind(const struct ledger *ledger, size_t category)
+{
+    if (category >= ledger->resource_count)
+        return 0;
+    size_t kind = ledger->traced ? 0 : ledger->resources[category].busy_most_kind;
+    for (size_t k = 1; k < ledger->kinds && ledger->traced; k++)
+        if (2 * ledger->critical[ledger_kind(ledger, k) + category] > ledger->critical[category])
+            kind = k;
+    return kind;
+}
+
+const char *ledger_limit_name(const struct ledger *ledger, const struct machine *machine)
+{
+    const size_t limit = ledger_limit(ledger), kind = ledger_category_kind(ledger, limit);
+    return kind ? machine->odd[kind - 1].limits[limit]
+                : ledger_category_name(ledger, machine, limit);
 }

@@ -25,7 +25,8 @@ enum ledger_category {
 struct ledger_resource {
     double bytes;    /* payload, all nodes; a memcpy reads and writes: twice its bytes in DRAM */
     int64_t busy_ps; /* all nodes */
-    int64_t busy_most_ps; /* the busiest node */
+    int64_t busy_most_ps;   /* the busiest node */
+    uint8_t busy_most_kind; /* of which kind it is */
 };
 
 /* Stages and waits of a run whose critical path is followed, at most: 24 bytes each. */
@@ -42,9 +43,12 @@ struct ledger {
     double crossing_bytes;      /* payload bytes times PCIe crossings, all ranks */
     double wire_bytes;          /* payload bytes times wire passes, all ranks */
     size_t resource_count;      /* of one node */
+    size_t kinds;               /* of nodes */
     struct ledger_resource *resources;
-    bool traced;         /* whether critical is filled */
-    int64_t *critical;   /* resource_count + CATEGORY_COUNT entries; they add up to total_ps */
+    bool traced; /* whether critical is filled */
+    /* resource_count + CATEGORY_COUNT entries; they add up to total_ps. Then, where there are odd
+     * nodes, resource_count for each kind of them: the part of it that was spent there. */
+    int64_t *critical;
     double *route_bytes; /* payload bytes by slot of struct routes */
     size_t route_count;
 };
@@ -53,6 +57,16 @@ enum status ledger_init(struct ledger *ledger, const struct routes *routes, stru
 /* Again for another run: keeps its memory where that fits. `ledger` is of ledger_init, or zeros. */
 enum status ledger_renew(struct ledger *ledger, const struct routes *routes, struct error *error);
 void ledger_free(struct ledger *ledger);
+
+/* Entries of `critical`, and where those of a kind of odd nodes begin. */
+static inline size_t ledger_kind(const struct ledger *ledger, size_t kind)
+{
+    return ledger->resource_count * kind + CATEGORY_COUNT;
+}
+static inline size_t ledger_critical_count(const struct ledger *ledger)
+{
+    return ledger_kind(ledger, ledger->kinds);
+}
 
 /* Name of a category: a resource of the machine, or the words for the rest. */
 const char *ledger_category_name(const struct ledger *ledger, const struct machine *machine,
@@ -68,5 +82,11 @@ const char *ledger_untraced(const struct ledger *ledger);
 /* The category that holds most of the critical path (or, untraced, the busiest resource): what
  * limits the run. */
 size_t ledger_limit(const struct ledger *ledger);
+
+/* The kind of nodes whose resource takes most of a category's time; 0: usual ones. */
+size_t ledger_category_kind(const struct ledger *ledger, size_t category);
+
+/* Its name, and whose it is where it is mostly that of odd nodes: "nic0 wire tx of node 17". */
+const char *ledger_limit_name(const struct ledger *ledger, const struct machine *machine);
 
 #endif

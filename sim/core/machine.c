@@ -10,6 +10,7 @@
 #include "models/iommu.h"
 #include "models/nic.h"
 #include "models/pcie.h"
+#include "sim/core/odd.h"
 #include "sim/core/protocol.h"
 
 /* DMA of this size is long enough that the last, partly filled TLP does not matter. */
@@ -73,6 +74,7 @@ void machine_free(struct machine *machine)
     free(machine->node.devices);
     free(machine->node.links);
     free(machine->node.resources);
+    odd_free(machine);
     memset(machine, 0, sizeof *machine);
 }
 
@@ -296,7 +298,7 @@ static void make_link_resources(struct node_type *node, struct link *link)
     const char *a = node->devices[link->end[0]].name, *b = node->devices[link->end[1]].name;
     link->resource = add_resource(node, kinds[link->kind], rate, latency, a, " -> ", b);
     add_resource(node, kinds[link->kind], rate, latency, b, " -> ", a);
-    if (link->kind == LINK_PCIE && param_get(&link->params, PARAM_PCIE_DUPLEX) < 1)
+    if (link->has_both)
         add_resource(node, RESOURCE_DUPLEX, 2 * rate * param_get(&link->params, PARAM_PCIE_DUPLEX),
                      0, a, " <-> ", b);
 }
@@ -342,20 +344,28 @@ static enum status check_node(const struct machine *machine, struct error *error
     return STATUS_OK;
 }
 
-enum status machine_finish(struct machine *machine, struct error *error)
+/* Resources have the same numbers in all kinds of nodes. */
+static void mark_duplex(struct machine *machine)
+{
+    for (size_t i = 0; i < machine->node.link_count; i++) {
+        struct link *link = &machine->node.links[i];
+        link->has_both = link->kind == LINK_PCIE && param_get(&link->params, PARAM_PCIE_DUPLEX) < 1;
+        for (size_t k = 0; k < machine->odd_count; k++)
+            for (size_t c = 0; c < machine->odd[k].change_count; c++) {
+                const struct odd_change *change = &machine->odd[k].changes[c];
+                if (change->at.place == ADDRESS_LINK && change->at.index == i &&
+                    change->at.id == PARAM_PCIE_DUPLEX && change->value < 1)
+                    link->has_both = true;
+            }
+    }
+}
+
+static enum status make_resources(struct machine *machine, struct error *error)
 {
     struct node_type *node = &machine->node;
-    if (machine->node_count == 0 || machine->node_count > MACHINE_MAX_NODES)
-        return error_set(error, STATUS_INPUT, "a machine has 1 to %u nodes", MACHINE_MAX_NODES);
     enum status status = check_node(machine, error);
     if (status)
         return status;
-    if (node->port_count == 0) {
-        memcpy(node->ports, node->gpus, sizeof node->ports);
-        node->port_count = node->gpu_count;
-    }
-    if ((uint64_t)machine->node_count * node->port_count > MACHINE_MAX_RANKS)
-        return error_set(error, STATUS_INPUT, "a machine has at most %u GPUs", MACHINE_MAX_RANKS);
     free(node->resources);
     node->resource_count = 0;
     node->resources =
@@ -370,6 +380,27 @@ enum status machine_finish(struct machine *machine, struct error *error)
     node->uplinks = add_resource(node, RESOURCE_UPLINK, uplink_Bps, 0, "leaf -> spine", "", "");
     add_resource(node, RESOURCE_UPLINK, uplink_Bps, 0, "spine -> leaf", "", "");
     return STATUS_OK;
+}
+
+enum status machine_finish(struct machine *machine, struct error *error)
+{
+    struct node_type *node = &machine->node;
+    if (machine->node_count == 0 || machine->node_count > MACHINE_MAX_NODES)
+        return error_set(error, STATUS_INPUT, "a machine has 1 to %u nodes", MACHINE_MAX_NODES);
+    if (node->port_count == 0) {
+        memcpy(node->ports, node->gpus, sizeof node->ports);
+        node->port_count = node->gpu_count;
+    }
+    if ((uint64_t)machine->node_count * node->port_count > MACHINE_MAX_RANKS)
+        return error_set(error, STATUS_INPUT, "a machine has at most %u GPUs", MACHINE_MAX_RANKS);
+    mark_duplex(machine);
+    enum status status = make_resources(machine, error);
+    return status ? status : odd_finish(machine, make_resources, error);
+}
+
+const struct machine *machine_of_kind(const struct machine *machine, size_t kind)
+{
+    return kind ? machine->odd[kind - 1].machine : machine;
 }
 
 /* Breadth-first search from `from` over links of the given kinds; came_by[d] = link by which d was
@@ -564,8 +595,12 @@ enum status machine_copy(const struct machine *from, struct machine *ret_copy, s
     memcpy(copy.node.devices, node->devices, node->device_count * sizeof *node->devices);
     if (node->link_count)
         memcpy(copy.node.links, node->links, node->link_count * sizeof *node->links);
-    *ret_copy = copy;
-    return STATUS_OK;
+    enum status status = odd_copy(from, &copy, error);
+    if (status)
+        machine_free(&copy);
+    else
+        *ret_copy = copy;
+    return status;
 }
 
 uint32_t machine_ranks(const struct machine *machine)

@@ -1,7 +1,7 @@
 /* machine.h: nodes, their devices and links, the fabric, and what each can carry.
  *
- * A machine is one or more node types and a count of nodes. Everything that many nodes share is
- * stored once, in the type, so memory does not grow with the number of nodes. A resource is
+ * A machine is a node type and a count of nodes; nodes that differ in parameters are in odd.h.
+ * Everything that many nodes share is stored once, in the type. A resource is
  * anything that is busy while bytes pass: one direction of a link, a socket's DRAM, a port of
  * the fabric, a thread. Resource r of node k has the global id k * type->resource_count + r.
  *
@@ -24,6 +24,8 @@
 #define MACHINE_MAX_NODES   (1u << 22)
 #define MACHINE_MAX_RANKS   (1u << 24)
 #define MACHINE_PATH_LENGTH 16
+
+struct odd_nodes;
 
 enum device_kind {
     DEVICE_GPU,
@@ -119,6 +121,7 @@ struct link {
     uint16_t end[2]; /* devices; the first is the upper end (its port holds the ACS bits) */
     struct params params;
     uint16_t resource; /* end[0] to end[1]; +1 the other way; +2 both (PCIe with duplex < 1) */
+    bool has_both;     /* the last exists: in this node, or in one that differs from it */
 };
 
 struct node_type {
@@ -139,6 +142,10 @@ struct machine {
     struct node_type node;
     uint32_t node_count;
     struct params engine, software, fabric, sharp, state;
+    struct odd_nodes *odd; /* nodes that differ: odd.h */
+    size_t odd_count;
+    uint8_t *kinds;    /* of each node: 0 as above, k as odd[k - 1]; NULL: all are alike */
+    const char *label; /* of a machine that stands for odd nodes: "node 17"; else NULL */
 };
 
 /* A way through one node's links: link i is passed in direction reversed[i] ? 1->0 : 0->1. */
@@ -212,6 +219,18 @@ bool machine_uplinks(const struct machine *machine, const uint32_t node[2], cons
                      uint32_t lane, uint32_t ret_uplink[2]);
 
 uint32_t machine_ranks(const struct machine *machine);
+
+/* How many kinds of nodes there are, which one a node is, and the machine whose nodes are all so.
+ */
+static inline size_t machine_kind_count(const struct machine *machine)
+{
+    return machine->kinds ? 1 + machine->odd_count : 1;
+}
+static inline size_t machine_kind(const struct machine *machine, uint32_t node)
+{
+    return machine->kinds ? machine->kinds[node] : 0;
+}
+const struct machine *machine_of_kind(const struct machine *machine, size_t kind);
 
 /* Payload bytes per second in one direction; of a PCIe link its `rate`, or from gen/width/mps. */
 double link_rate_Bps(const struct link *link);

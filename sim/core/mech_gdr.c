@@ -7,8 +7,9 @@
  *
  * What is checked at each end, in this order: buffer known to CUDA, peermem or dma-buf, room in
  * BAR1, distance between GPU and NIC, root complex, ACS, IOMMU, trained links; relaxed ordering
- * (receiver) and outstanding reads (sender). What breaks the path means staging through host
- * memory by SM stores, as NCCL does, without a word.
+ * (receiver) and outstanding reads (sender). What breaks the path at an end means staging through
+ * that host's memory by SMs, as NCCL does, without a word: each end decides for itself (sendSetup
+ * and recvSetup of transport/net.cc).
  *
  *   async  the same path; the GPU posts the transfer, so that no CPU is in the control path
  *
@@ -113,6 +114,7 @@ static void check_nic(const struct machine *machine, size_t nic, size_t gpu, boo
 enum outcome mechanism_check_nic(const struct machine *machine, size_t gpu, size_t nic, bool reads,
                                  struct route *route)
 {
+    route->whose = machine->label;
     enum outcome outcome = check_registration(machine, gpu, route);
     if (outcome < OUTCOME_BREAKS)
         outcome = worse(outcome, check_distance(machine, gpu, nic, route));
@@ -124,55 +126,103 @@ enum outcome mechanism_check_nic(const struct machine *machine, size_t gpu, size
     return outcome;
 }
 
-static enum status note_setup(const struct machine *machine, size_t nic, struct route *route)
+static void note_setup(const struct machine *machine, size_t nic, struct route *route)
 {
     snprintf(route->setup, sizeof route->setup, "buffer registered with the NIC");
-    if (!state_is(machine, PARAM_STATE_REGISTERED)) {
-        route->setup_s = param_get(&machine->node.devices[nic].params, PARAM_NIC_REGISTRATION);
-        route_note(route, PRE_REGISTERED, OUTCOME_SLOWS,
-                   "the first iteration registers the buffer: %.4g us", route->setup_s * 1e6);
+    if (state_is(machine, PARAM_STATE_REGISTERED))
+        return;
+    double own_s = param_get(&machine->node.devices[nic].params, PARAM_NIC_REGISTRATION);
+    route->setup_s = fmax(route->setup_s, own_s); /* at both ends at once */
+    route->whose = machine->label;
+    route_note(route, PRE_REGISTERED, OUTCOME_SLOWS,
+               "the first iteration registers the buffer: %.4g us", own_s * 1e6);
+}
+
+/* What is decided about a transfer through the network. */
+struct way {
+    const struct machine *machine[2]; /* of each end */
+    size_t gpu[2], nic[2];
+    bool bounces[2]; /* through host memory at that end only */
+    enum param_id post;
+};
+
+/* From the sender's GPU to its NIC. */
+static enum status send(const struct way *way, struct route *route, struct error *error)
+{
+    const struct machine *machine = way->machine[END_SRC];
+    const size_t gpu = way->gpu[END_SRC];
+    size_t buffer = gpu;
+    enum nccl_protocol protocol;
+    const bool flags = protocol_of(machine, &protocol) && nccl_sends_from_host(protocol);
+    enum status status = STATUS_OK;
+    if (flags || way->bounces[END_SRC]) {
+        buffer = mechanism_memory(machine, gpu);
+        status = way->bounces[END_SRC]
+                     ? route_stage(route, machine, "post the transfer", PARAM_SOFTWARE_STEP_HANDOFF,
+                                   END_SRC, gpu, error)
+                     : route_stage_free(route, error);
+        if (!status)
+            status = route_sm_crossing(route, machine, END_SRC, gpu, buffer, error);
     }
-    return STATUS_OK;
+    if (!status && way->bounces[END_SRC])
+        status = route_stage(route, machine, "in host memory: tell the NIC",
+                             PARAM_SOFTWARE_FLAG_HANDOFF, END_SRC, gpu, error);
+    else if (!status)
+        status = route_stage(route, machine,
+                             buffer == gpu ? "post the transfer" : "read the flags, post",
+                             way->post, END_SRC, gpu, error);
+    return status ? status
+                  : route_crossing(route, machine, END_SRC, buffer, way->nic[END_SRC], TLP_NIC_READ,
+                                   error);
+}
+
+/* From the receiver's NIC to its GPU. */
+static enum status receive(const struct way *way, struct route *route, struct error *error)
+{
+    const struct machine *machine = way->machine[END_DST];
+    const size_t gpu = way->gpu[END_DST], nic = way->nic[END_DST];
+    if (!way->bounces[END_DST])
+        return route_crossing(route, machine, END_DST, nic, gpu, TLP_NIC_WRITE, error);
+    const size_t buffer = mechanism_memory(machine, gpu);
+    enum status status = route_crossing(route, machine, END_DST, nic, buffer, TLP_NIC_WRITE, error);
+    if (!status)
+        status = route_stage(route, machine, "in host memory: start the copy",
+                             PARAM_SOFTWARE_FLAG_HANDOFF, END_DST, gpu, error);
+    return status ? status : route_sm_crossing(route, machine, END_DST, buffer, gpu, error);
 }
 
 static enum status remote(const struct machine *machine, const struct endpoints *ends,
                           struct route *route, enum param_id post, struct error *error)
 {
-    size_t src = ends->src.device, dst = ends->dst.device;
-    int src_nic, dst_nic;
-    bool done;
-    enum status status = mechanism_nic(machine, src, ends->rail, &src_nic, error);
-    if (!status)
-        status = mechanism_nic(machine, dst, ends->rail, &dst_nic, error);
-    if (status)
-        return status;
-    enum outcome outcome = mechanism_check_nic(machine, src, (size_t)src_nic, true, route);
-    outcome = worse(outcome, mechanism_check_nic(machine, dst, (size_t)dst_nic, false, route));
-    status = mechanism_react(outcome, "host", machine, ends, route, &done, error);
-    if (status || done)
-        return status;
-    note_setup(machine, (size_t)src_nic, route);
-    enum nccl_protocol protocol;
-    size_t buffer = src;
-    if (protocol_of(machine, &protocol) && nccl_sends_from_host(protocol)) {
-        buffer = mechanism_memory(machine, src);
-        status = route_stage_free(route, error);
-        if (!status)
-            status = route_sm_crossing(route, machine, END_SRC, src, buffer, error);
+    const size_t gpus[2] = {ends->src.device, ends->dst.device};
+    struct way way = {.post = post};
+    enum outcome worst = OUTCOME_HOLDS;
+    for (int end = END_SRC; end <= END_DST; end++) {
+        int nic;
+        way.machine[end] = endpoints_machine(machine, ends, (enum route_end)end);
+        way.gpu[end] = gpus[end];
+        if (mechanism_nic(way.machine[end], gpus[end], ends->rail, &nic, error))
+            return STATUS_INPUT;
+        way.nic[end] = (size_t)nic;
+        enum outcome outcome =
+            mechanism_check_nic(way.machine[end], gpus[end], (size_t)nic, end == END_SRC, route);
+        way.bounces[end] = outcome >= OUTCOME_BREAKS;
+        worst = worse(worst, outcome);
     }
+    if (worst == OUTCOME_HANGS)
+        return mechanism_hang(route, error);
+    if (way.bounces[END_SRC] && way.bounces[END_DST])
+        return mechanism_fall_back("host", machine, ends, route, error);
+    if (worst == OUTCOME_BREAKS)
+        route->taken = mechanism_find("host");
+    for (int end = END_SRC; end <= END_DST; end++)
+        if (!way.bounces[end])
+            note_setup(way.machine[end], way.nic[end], route);
+    enum status status = send(&way, route, error);
     if (!status)
-        status = route_stage(route, machine,
-                             buffer == src ? "post the transfer" : "read the flags, post", post,
-                             END_SRC, src, error);
-    if (!status)
-        status =
-            route_crossing(route, machine, END_SRC, buffer, (size_t)src_nic, TLP_NIC_READ, error);
-    if (!status)
-        status = route_wire(route, machine, src_nic, dst_nic, 0, error);
-    if (!status)
-        status =
-            route_crossing(route, machine, END_DST, (size_t)dst_nic, dst, TLP_NIC_WRITE, error);
-    return status;
+        status = route_wire(route, machine, way.machine[END_DST], (int)way.nic[END_SRC],
+                            (int)way.nic[END_DST], 0, error);
+    return status ? status : receive(&way, route, error);
 }
 
 static enum status direct(const struct machine *machine, const struct endpoints *ends,

@@ -155,8 +155,9 @@ static enum status build_up(const struct machine *machine, const struct endpoint
                         END_SRC, pass->gpu, error);
     if (!status)
         status = route_crossing(route, machine, END_SRC, pass->end, pass->nic, TLP_NIC_READ, error);
-    return status ? status
-                  : route_wire(route, machine, (int)pass->nic, -1, pass->switches_s, error);
+    return status
+               ? status
+               : route_wire(route, machine, machine, (int)pass->nic, -1, pass->switches_s, error);
 }
 
 static enum status build_down(const struct machine *machine, const struct pass *pass,
@@ -164,7 +165,7 @@ static enum status build_down(const struct machine *machine, const struct pass *
 {
     enum status status = route_stage_free(route, error);
     if (!status)
-        status = route_wire(route, machine, -1, (int)pass->nic, pass->switches_s, error);
+        status = route_wire(route, machine, machine, -1, (int)pass->nic, pass->switches_s, error);
     if (!status)
         status =
             route_crossing(route, machine, END_DST, pass->nic, pass->end, TLP_NIC_WRITE, error);

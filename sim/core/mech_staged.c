@@ -54,6 +54,7 @@ static enum status copy(const struct machine *machine, struct route *route, enum
 static enum status over_network(const struct machine *machine, const struct endpoints *ends,
                                 struct route *route, struct error *error)
 {
+    const struct machine *there = endpoints_machine(machine, ends, END_DST);
     size_t src = ends->src.device, dst = ends->dst.device;
     int src_nic, dst_nic;
     enum status status = mechanism_nic(machine, src, ends->rail, &src_nic, error);
@@ -63,9 +64,9 @@ static enum status over_network(const struct machine *machine, const struct endp
         status = route_crossing(route, machine, END_SRC, mechanism_memory(machine, src),
                                 (size_t)src_nic, TLP_NIC_READ, error);
     if (!status)
-        status = route_wire(route, machine, src_nic, dst_nic, 0, error);
+        status = route_wire(route, machine, there, src_nic, dst_nic, 0, error);
     if (!status)
-        status = route_crossing(route, machine, END_DST, (size_t)dst_nic,
+        status = route_crossing(route, there, END_DST, (size_t)dst_nic,
                                 mechanism_memory(machine, dst), TLP_NIC_WRITE, error);
     return status;
 }
@@ -78,6 +79,7 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
         mechanism_kind(machine, &ends->dst) == DEVICE_NVME)
         return error_set(error, STATUS_INPUT, "%s moves bytes between GPUs and memory only",
                          route->taken->name);
+    const struct machine *there = endpoints_machine(machine, ends, END_DST);
     size_t src = ends->src.device, dst = ends->dst.device;
     bool from_gpu = mechanism_kind(machine, &ends->src) == DEVICE_GPU;
     bool to_gpu = mechanism_kind(machine, &ends->dst) == DEVICE_GPU;
@@ -99,14 +101,14 @@ static enum status bounce(const struct machine *machine, const struct endpoints 
     if (!status && network)
         status = over_network(machine, ends, route, error);
     if (!status && network && (style->user_copies || style->kernel_copies))
-        status = copy(machine, route, END_DST, dst, error);
+        status = copy(there, route, END_DST, dst, error);
     if (!status && flags)
         status = route_stage_free(route, error);
     else if (!status && to_gpu && (from_gpu || network || style->user_copies))
         status =
-            hand_over(machine, route, "in host memory: start the copy", END_DST, dst, style, error);
+            hand_over(there, route, "in host memory: start the copy", END_DST, dst, style, error);
     if (!status && to_gpu)
-        status = crossing(machine, route, END_DST, dst,
+        status = crossing(there, route, END_DST, dst,
                           mechanism_memory(machine, network ? dst : src), false, style, error);
     if (!status && route->leg_count == 0)
         status = copy(machine, route, END_SRC, src, error); /* memory to memory of one node */

@@ -62,6 +62,7 @@ enum status mechanism_route(const struct mechanism *mechanism, const struct mach
 {
     route_init(route);
     route->asked = route->taken = mechanism;
+    route->whose = machine->label;
     if (mechanism->span != SPAN_SWITCH &&
         (ends->src.kind == ENDPOINT_SWITCH || ends->dst.kind == ENDPOINT_SWITCH)) {
         error_set(error, STATUS_INPUT, "%s reduces in no switch", mechanism->title);

@@ -57,7 +57,7 @@ struct precondition_info {
 struct verdict_item {
     enum precondition what;
     enum outcome outcome;
-    char sentence[160];
+    char sentence[224]; /* with whose it is */
 };
 
 extern const struct precondition_info precondition_table[PRE_COUNT];

@@ -91,8 +91,11 @@ static bool add_use(struct route *route, struct route_leg *leg, const struct mac
     }
     leg->latency_s += machine->node.resources[resource].latency_s;
     leg->use_count++;
-    route->uses[route->use_count++] = (struct route_use){
-        .end = end, .resource = (uint16_t)resource, .bytes_factor = 1.0, .efficiency = 1.0};
+    route->uses[route->use_count++] = (struct route_use){.end = end,
+                                                         .resource = (uint16_t)resource,
+                                                         .bytes_factor = 1.0,
+                                                         .efficiency = 1.0,
+                                                         .rate_Bps = rate};
     return true;
 }
 
@@ -156,7 +159,10 @@ void route_note(struct route *route, enum precondition what, enum outcome outcom
     item->outcome = outcome;
     va_list args;
     va_start(args, format);
-    vsnprintf(item->sentence, sizeof item->sentence, format, args);
+    size_t used = 0;
+    if (route->whose)
+        used = (size_t)snprintf(item->sentence, sizeof item->sentence, "%s: ", route->whose);
+    vsnprintf(item->sentence + used, sizeof item->sentence - used, format, args);
     va_end(args);
     /* Both ends of a transfer often look the same: say a thing once. */
     for (size_t i = 0; i < route->verdict_count; i++)
@@ -488,10 +494,11 @@ enum status route_drive(struct route *route, const struct machine *machine, enum
     return STATUS_OK;
 }
 
-enum status route_wire(struct route *route, const struct machine *machine, int src_nic, int dst_nic,
-                       double extra_s, struct error *error)
+enum status route_wire(struct route *route, const struct machine *machine,
+                       const struct machine *receiver, int src_nic, int dst_nic, double extra_s,
+                       struct error *error)
 {
-    const struct node_type *node = &machine->node;
+    const struct machine *const machines[2] = {machine, receiver};
     struct route_leg *leg = open_leg(route, LEG_WIRE, END_SRC);
     if (!leg)
         return too_long(error);
@@ -500,18 +507,19 @@ enum status route_wire(struct route *route, const struct machine *machine, int s
     bool spine = machine_fabric(machine) != FABRIC_ONE_SWITCH && src_nic >= 0 && dst_nic >= 0;
     for (int i = 0; i < 2; i++) {
         if (i == 1 && spine &&
-            (!add_use(route, leg, machine, END_FABRIC, node->uplinks) ||
-             !add_use(route, leg, machine, END_FABRIC, node->uplinks + 1u)))
+            (!add_use(route, leg, machine, END_FABRIC, machine->node.uplinks) ||
+             !add_use(route, leg, machine, END_FABRIC, machine->node.uplinks + 1u)))
             return too_long(error);
         if (nics[i] < 0)
             continue;
+        const struct node_type *node = &machines[i]->node;
         const struct device *nic = &node->devices[nics[i]];
         names[i] = nic->name;
         route->nic[i] = 0;
         for (int before = 0; before < nics[i]; before++)
             route->nic[i] = (uint16_t)(route->nic[i] + (node->devices[before].kind == DEVICE_NIC));
         leg->latency_s += param_get(&nic->params, PARAM_NIC_LATENCY) / 2;
-        if (!add_use(route, leg, machine, i == 0 ? END_SRC : END_DST,
+        if (!add_use(route, leg, machines[i], i == 0 ? END_SRC : END_DST,
                      (size_t)nic->resource + (i == 0 ? NIC_TX : NIC_RX)))
             return too_long(error);
     }

@@ -46,6 +46,7 @@ struct route_use {
     /* Of channels that push over NVLink: the link's rate, and at what rate they copy what they keep
      * (models/nccl_channel.h). 0: nothing of the kind. */
     double link_Bps, copy_Bps;
+    double rate_Bps; /* of the resource */
 };
 
 struct route_leg {
@@ -89,6 +90,8 @@ struct route {
                                on packet by packet while they come; 0: it waits for all of them */
     double packet_B;
     uint16_t nic[2]; /* of a wire leg: places among the node's NICs */
+    const char
+        *whose; /* nodes that are being looked at: said with each verdict; NULL: usual ones */
     const struct mechanism *asked, *taken;
     struct verdict_item verdicts[ROUTE_VERDICTS];
     size_t verdict_count;
@@ -103,11 +106,21 @@ struct endpoint {
 
 struct endpoints {
     struct endpoint src, dst;
+    const struct machine *receiver; /* of dst's node, where that is of another kind than the machine
+                                       that the route is made on; NULL: they are alike */
     bool same_node;
     uint32_t rail;   /* which of equally near NICs: 0, 1, ... */
     bool brief;      /* to or from a switch: a message below the threshold of streaming */
     uint32_t groups; /* to or from a switch: of the job */
 };
+
+/* The machine of the node at an end. */
+static inline const struct machine *endpoints_machine(const struct machine *machine,
+                                                      const struct endpoints *ends,
+                                                      enum route_end end)
+{
+    return end == END_DST && ends->receiver ? ends->receiver : machine;
+}
 
 /* An empty route. Its arrays are not cleared: each entry is, when it is taken. */
 void route_init(struct route *route);
@@ -170,9 +183,11 @@ bool route_passes_root(const struct machine *machine, size_t from, size_t to);
 
 /* One trip over the network: from NIC `src_nic` (-1: from a fabric switch) to `dst_nic` (-1: to a
  * fabric switch), with `extra_s` seconds added. From NIC to NIC the switch's hop is counted; what
- * switches cost that end a trip is for the caller to add. */
-enum status route_wire(struct route *route, const struct machine *machine, int src_nic, int dst_nic,
-                       double extra_s, struct error *error);
+ * switches cost that end a trip is for the caller to add. `receiver`: the machine of dst_nic's
+ * node. */
+enum status route_wire(struct route *route, const struct machine *machine,
+                       const struct machine *receiver, int src_nic, int dst_nic, double extra_s,
+                       struct error *error);
 
 /* Pace the last leg: each piece of `piece_B` after the first takes `each_s` of the resource. */
 enum status route_paced(struct route *route, struct route_leg *leg, const struct machine *machine,

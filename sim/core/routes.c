@@ -1,6 +1,7 @@
 /* routes.c: see routes.h. Slots: those of the run's mechanism, then those of each row of
  * mechanism_table; of each rail by rail; in each [same node][sender][receiver], then up, then
- * down, then both again for brief messages. */
+ * down, then both again for brief messages. All of that for each [kind of sender's node][kind of
+ * receiver's]; a switch is taken to be of the other's kind. */
 #include "sim/core/routes.h"
 
 #include <stdlib.h>
@@ -15,7 +16,9 @@ enum status routes_init(struct routes *routes, const struct machine *machine,
     routes->mechanism = mechanism;
     routes->rails = machine_rails(machine);
     routes->per_mechanism = routes->rails * (2 * ports * ports + 4 * ports);
-    routes->slot_count = routes->per_mechanism * (1 + mechanism_count);
+    routes->kinds = machine_kind_count(machine);
+    routes->per_kinds = routes->per_mechanism * (1 + mechanism_count);
+    routes->slot_count = routes->kinds * routes->kinds * routes->per_kinds;
     routes->slot = calloc(routes->slot_count, sizeof *routes->slot);
     return routes->slot ? STATUS_OK : error_set(error, STATUS_NOMEM, "out of memory");
 }
@@ -44,6 +47,16 @@ void routes_groups(struct routes *routes, uint32_t groups)
     routes->groups = groups;
 }
 
+static size_t kinds_slot(const struct routes *routes, const struct transfer *transfer)
+{
+    const uint32_t ports = (uint32_t)routes->machine->node.port_count;
+    const uint32_t from = transfer->from == TRANSFER_SWITCH ? transfer->to : transfer->from;
+    const uint32_t to = transfer->to == TRANSFER_SWITCH ? transfer->from : transfer->to;
+    const size_t pair = machine_kind(routes->machine, from / ports) * routes->kinds +
+                        machine_kind(routes->machine, to / ports);
+    return pair * routes->per_kinds;
+}
+
 size_t routes_slot(const struct routes *routes, const struct transfer *transfer, double bytes)
 {
     const uint32_t from = transfer->from, to = transfer->to, lane = transfer->op->lane;
@@ -51,7 +64,8 @@ size_t routes_slot(const struct routes *routes, const struct transfer *transfer,
     size_t switches = 2u * (size_t)ports * ports;
     const struct mechanism *mechanism = mechanism_at(routes, transfer->op->mechanism);
     size_t rail = transfer->op->mechanism * routes->per_mechanism +
-                  (lane % routes->rails) * (switches + 4u * ports);
+                  (lane % routes->rails) * (switches + 4u * ports) +
+                  (routes->kinds > 1 ? kinds_slot(routes, transfer) : 0);
     if (mechanism->brief_B && bytes < mechanism->brief_B(routes->machine))
         switches += 2u * ports;
     if (to == TRANSFER_SWITCH)
@@ -68,6 +82,8 @@ struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
     size_t ports = node->port_count, pairs = ports * ports, rail = 2 * pairs + 4 * ports;
     struct endpoints ends = {.rail = (uint32_t)(slot % routes->per_mechanism / rail),
                              .groups = routes->groups};
+    if (routes_kind(routes, slot, END_SRC) != routes_kind(routes, slot, END_DST))
+        ends.receiver = machine_of_kind(routes->machine, routes_kind(routes, slot, END_DST));
     slot %= rail;
     if (slot < 2 * pairs) {
         ends.same_node = slot >= pairs;
@@ -90,7 +106,16 @@ struct endpoints routes_endpoints(const struct routes *routes, size_t slot)
 
 static const struct mechanism *slot_mechanism(const struct routes *routes, size_t slot)
 {
-    return mechanism_at(routes, slot / routes->per_mechanism);
+    return mechanism_at(routes, slot % routes->per_kinds / routes->per_mechanism);
+}
+
+static enum status make_route(const struct routes *routes, size_t slot, struct route *route,
+                              struct error *error)
+{
+    const struct endpoints ends = routes_endpoints(routes, slot);
+    return mechanism_route(slot_mechanism(routes, slot),
+                           machine_of_kind(routes->machine, routes_kind(routes, slot, END_SRC)),
+                           &ends, route, error);
 }
 
 const struct route *routes_get(struct routes *routes, size_t slot, struct error *error)
@@ -102,8 +127,7 @@ const struct route *routes_get(struct routes *routes, size_t slot, struct error 
         error_set(error, STATUS_NOMEM, "out of memory");
         return NULL;
     }
-    struct endpoints ends = routes_endpoints(routes, slot);
-    if (mechanism_route(slot_mechanism(routes, slot), routes->machine, &ends, route, error)) {
+    if (make_route(routes, slot, route, error)) {
         free(route);
         return NULL;
     }
@@ -115,12 +139,10 @@ static enum status fill_slot(struct routes *routes, size_t slot, struct error *e
 {
     if (routes->slot[slot])
         return STATUS_OK;
-    struct endpoints ends = routes_endpoints(routes, slot);
     routes->slot[slot] = malloc(sizeof *routes->slot[slot]);
     if (!routes->slot[slot])
         return error_set(error, STATUS_NOMEM, "out of memory");
-    enum status status = mechanism_route(slot_mechanism(routes, slot), routes->machine, &ends,
-                                         routes->slot[slot], error);
+    enum status status = make_route(routes, slot, routes->slot[slot], error);
     return status && mechanism_hangs(error) ? STATUS_OK : status;
 }
 

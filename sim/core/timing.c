@@ -20,7 +20,7 @@ int64_t timing_busy_ps(const struct route_use *use, const struct machine *machin
 {
     double pieces = use->piece_B > 0 && bytes > use->piece_B ? ceil(bytes / use->piece_B) : 1;
     double fixed_s = use->piece_B > 0 ? (pieces - 1) * use->fixed_s : use->fixed_s;
-    double rate_Bps = machine->node.resources[use->resource].rate_Bps * use->efficiency;
+    double rate_Bps = use->rate_Bps * use->efficiency;
     if (use->link_Bps > 0)
         rate_Bps = 1 / nccl_push_s(rate_Bps, use->copy_Bps, use->link_Bps, pace);
     else if (machine->node.resources[use->resource].kind == RESOURCE_SM)

@@ -50,6 +50,7 @@ struct timing {
     struct posting posting;
     size_t stage_count, use_count;
     uint16_t nic[2]; /* as in the route */
+    uint8_t kind[2]; /* of the nodes at its ends */
     struct timed_stage stages[ROUTE_MAX_LEGS];
     struct timed_use uses[ROUTE_MAX_USES + ROUTE_MAX_STAGES];
 };

@@ -48,24 +48,28 @@ static void account(const struct trace_record *record, const struct trace_cause 
     int64_t ahead = record->waited == TRACE_NO_USE ? stage->ahead_ps : 0;
     int64_t *critical = ledger->critical;
     int64_t *software = &critical[ledger->resource_count];
+    int64_t spent = 0; /* on the use */
     switch ((enum trace_exit)exit->exit) {
     case TRACE_END:
         software[stage->handoff_category] += stage->handoff_ps - passed;
         software[CATEGORY_PCIE_LATENCY] += stage->pcie_latency_ps;
         software[CATEGORY_WIRE_LATENCY] += stage->wire_latency_ps + exit->hops * stage->hop_ps;
         /* A stage that ends with its handoff has no service after it. */
-        critical[use->resource] += use->offset_ps + use->busy_ps - stage->handoff_ps - ahead;
+        spent = use->offset_ps + use->busy_ps - stage->handoff_ps - ahead;
         break;
     case TRACE_USE:
-        critical[use->resource] += use->offset_ps + use->busy_ps - passed - ahead;
+        spent = use->offset_ps + use->busy_ps - passed - ahead;
         break;
     case TRACE_BEGUN:
         software[stage->handoff_category] += stage->handoff_ps - passed;
         break;
     case TRACE_PERIOD:
-        critical[use->resource] += use->busy_ps - passed - ahead;
+        spent = use->busy_ps - passed - ahead;
         break;
     }
+    critical[use->resource] += spent;
+    if (ledger->kinds > 1 && use->end != END_FABRIC && timing->kind[use->end] > 0)
+        critical[ledger_kind(ledger, timing->kind[use->end]) + use->resource] += spent;
 }
 
 bool trace_skip(struct trace *trace, uint32_t period, uint64_t times)
@@ -119,7 +123,7 @@ static uint32_t begin_of(const struct trace_repeat *repeat)
  * again, and each time adds the same. */
 static void come_round(struct inside *in, const struct trace_cause *at, struct ledger *ledger)
 {
-    const size_t count = ledger->resource_count + CATEGORY_COUNT;
+    const size_t count = ledger_critical_count(ledger);
     if (memcmp(&in->mark, at, sizeof *at) == 0 && in->mark_left > in->left) {
         const uint64_t cycle = in->mark_left - in->left, turns = in->left / cycle;
         for (size_t i = 0; i < count; i++)
@@ -171,8 +175,7 @@ static bool locate(struct way_back *way, struct trace_cause *at)
             return true;
         in = &way->in[way->depth++];
         if (!in->critical)
-            in->critical =
-                malloc((way->ledger->resource_count + CATEGORY_COUNT) * sizeof *in->critical);
+            in->critical = malloc(ledger_critical_count(way->ledger) * sizeof *in->critical);
         if (!in->critical)
             return false;
         in->repeat = next;

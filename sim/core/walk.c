@@ -63,6 +63,8 @@ const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
     if (timing_make(route, walk->machine, slot, slice_B, posting, walk->pace, walk->job->accounting,
                     timing, walk->error))
         return NULL;
+    for (int end = END_SRC; end <= END_DST; end++)
+        timing->kind[end] = (uint8_t)routes_kind(walk->job->routes, slot, (enum route_end)end);
     for (size_t i = 0; i < timing->use_count; i++)
         timing->uses[i].row = timing->uses[i].resource * walk->nodes;
     if (walk->plan->lanes > 1 && !(walk->pace.share < 1))

@@ -113,7 +113,7 @@ static const struct yaml_node *unwrap(const struct object_reader *reader, struct
     return value;
 }
 
-static void read_one(const struct object_reader *reader, struct yaml_node *node, enum param_id id,
+void object_read_one(const struct object_reader *reader, struct yaml_node *node, enum param_id id,
                      struct params *params)
 {
     const char *source = NULL;
@@ -143,6 +143,6 @@ void object_read(const struct object_reader *reader, struct yaml_node *node,
     for (size_t i = 0; i < count; i++) {
         struct yaml_node *value = yaml_map_get(node, allowed[i]);
         if (value)
-            read_one(reader, value, (enum param_id)(first + i), params);
+            object_read_one(reader, value, (enum param_id)(first + i), params);
     }
 }

@@ -19,6 +19,10 @@ void object_read(const struct object_reader *reader, struct yaml_node *node,
                  const char *const *others, size_t other_count, const char *what,
                  struct params *params);
 
+/* The value of one parameter. */
+void object_read_one(const struct object_reader *reader, struct yaml_node *node, enum param_id id,
+                     struct params *params);
+
 /* A whole number within limits; 0 with a mistake noted otherwise. */
 bool object_integer(const struct object_reader *reader, const struct yaml_node *node,
                     const char *what, double low, double high, double *ret_value);

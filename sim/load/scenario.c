@@ -12,10 +12,10 @@
 #include "sim/load/scenario_read.h"
 
 static const char *const top_keys[] = {
-    "title",    "about",  "extends", "report", "collective", "algorithm",
-    "root",     "nodes",  "sizes",   "node",   "mechanisms", "accounting",
-    "software", "fabric", "sharp",   "engine", "state",      "transfers",
-    "expect",   "guide",  "sweep",   "data",   "fit",        "calibration",
+    "title", "about",  "extends",     "report",     "collective", "algorithm", "root",
+    "nodes", "sizes",  "node",        "mechanisms", "accounting", "software",  "fabric",
+    "sharp", "engine", "state",       "transfers",  "expect",     "guide",     "sweep",
+    "data",  "fit",    "calibration", "odd",
 };
 #define TOP_KEYS (sizeof top_keys / sizeof top_keys[0])
 

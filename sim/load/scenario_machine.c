@@ -238,9 +238,13 @@ void scenario_read_machine(const struct object_reader *reader, struct yaml_node 
     }
     read_node(reader, node, machine);
     read_transfers(reader, yaml_map_get(root, "transfers"), scenario);
+    struct yaml_node *odd = yaml_map_get(root, "odd");
+    if (diag_count(reader->diag) == before)
+        scenario_read_odd(reader, odd, machine);
     if (diag_count(reader->diag) == before && machine_finish(machine, &error)) {
-        const struct yaml_entry *entry =
-            yaml_map_entry(yaml_map_get(node, "devices"), error.subject);
+        const struct yaml_entry *entry = odd ? yaml_map_entry(odd, error.subject) : NULL;
+        if (!entry)
+            entry = yaml_map_entry(yaml_map_get(node, "devices"), error.subject);
         diag_add(reader->diag, entry ? entry->key_mark : node->mark, NULL, "%s", error.message);
     }
 }

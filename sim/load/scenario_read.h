@@ -15,8 +15,13 @@ enum status scenario_apply_set(const struct scenario_request *request, struct sc
  * could do what it did there: gen_max and width_max, unless given. See sold.c. */
 enum status scenario_keep_sold(struct yaml_tree *tree, const struct yaml_node *before);
 
-/* Fill scenario->machine from the keys nodes, node, software, engine and fabric of `root`. */
+/* Fill scenario->machine from the keys nodes, node, software, engine, fabric and odd of `root`. */
 void scenario_read_machine(const struct object_reader *reader, struct yaml_node *root,
                            struct scenario *scenario);
+
+/* Nodes that differ, from the value of `odd` (NULL: none). The rest of the machine has been read.
+ */
+void scenario_read_odd(const struct object_reader *reader, struct yaml_node *odd,
+                       struct machine *machine);
 
 #endif

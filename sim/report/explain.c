@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/core/counters.h"
+#include "sim/core/odd.h"
 #include "sim/core/protocol.h"
 #include "sim/core/timing.h"
 #include "sim/core/units.h"
@@ -121,7 +122,9 @@ static enum status longest_transfer(const struct explain_cell *cell,
     struct span span = {
         .first = cursor->step, .last = cursor->step, .at = cursor->at, .each_ps = -1};
     struct timing timing;
-    uint32_t looks = plan->ranks < MAX_LOOKS ? plan->ranks : MAX_LOOKS;
+    /* Where nodes differ, the longest may be anywhere. */
+    bool all = plan->ranks < MAX_LOOKS || machine_kind_count(cell->machine) > 1;
+    uint32_t looks = all ? plan->ranks : MAX_LOOKS;
     for (uint32_t i = 0; i < in->op_count; i++)
         for (uint32_t rank = 0; rank < looks; rank++) {
             struct transfer transfer;
@@ -449,6 +452,17 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
+static void write_origin(struct text *text, enum param_id id, const struct origin *origin)
+{
+    if (origin->kind == ORIGIN_DEFAULT)
+        text_printf(text, "default: %s\n", param_info(id)->source);
+    else if (origin->kind == ORIGIN_SET)
+        text_printf(text, "%s\n", origin->file);
+    else
+        text_printf(text, "%s: %s:%u%s%s\n", origin_kind_name(origin->kind), origin->file,
+                    origin->line, origin->source ? ", " : "", origin->source ? origin->source : "");
+}
+
 static void write_params(struct text *text, const struct params *params, const char *object)
 {
     enum param_id first;
@@ -467,14 +481,8 @@ static void write_params(struct text *text, const struct params *params, const c
                 text, "computed from gen, width and mps (models/pcie): %s\n",
                 quantity(link_rate_Bps(&(struct link){.kind = LINK_PCIE, .params = *params}),
                          DIM_RATE, value));
-        else if (origin->kind == ORIGIN_DEFAULT)
-            text_printf(text, "default: %s\n", info->source);
-        else if (origin->kind == ORIGIN_SET)
-            text_printf(text, "%s\n", origin->file);
         else
-            text_printf(text, "%s: %s:%u%s%s\n", origin_kind_name(origin->kind), origin->file,
-                        origin->line, origin->source ? ", " : "",
-                        origin->source ? origin->source : "");
+            write_origin(text, id, origin);
     }
 }
 
@@ -494,5 +502,24 @@ void explain_write_parameters(struct text *text, const struct machine *machine)
         snprintf(name, sizeof name, "%s-%s", node->devices[node->links[i].end[0]].name,
                  node->devices[node->links[i].end[1]].name);
         write_params(text, &node->links[i].params, name);
+    }
+    explain_write_odd(text, machine);
+}
+
+void explain_write_odd(struct text *text, const struct machine *machine)
+{
+    for (size_t k = 0; k < machine->odd_count; k++) {
+        const struct odd_nodes *odd = &machine->odd[k];
+        text_printf(text, "%s (%s): in this otherwise\n", odd->label, odd->name);
+        for (size_t i = 0; i < odd->change_count; i++) {
+            const struct odd_change *change = &odd->changes[i];
+            char key[3 * MACHINE_NAME_LENGTH + 16], own[UNITS_TEXT_MAX], usual[UNITS_TEXT_MAX];
+            address_key(machine, &change->at, key, sizeof key);
+            text_printf(text, "  %-34s %-12s instead of %s; ", key,
+                        param_format(change->at.id, change->value, own, sizeof own),
+                        param_format(change->at.id, address_get(machine, &change->at), usual,
+                                     sizeof usual));
+            write_origin(text, change->at.id, &change->origin);
+        }
     }
 }

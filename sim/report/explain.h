@@ -19,4 +19,7 @@ enum status explain_write(struct text *text, const struct explain_cell *cell, st
 /* Every parameter of the machine with its value and where that came from. */
 void explain_write_parameters(struct text *text, const struct machine *machine);
 
+/* Which nodes differ, and in what; nothing where all are alike. */
+void explain_write_odd(struct text *text, const struct machine *machine);
+
 #endif

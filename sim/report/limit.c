@@ -53,6 +53,17 @@ static bool equals(const struct ledger *ledger, const struct node_type *node, si
            one_sort(node, &one, &other);
 }
 
+/* Whose it is, where it is mostly that of odd nodes. */
+static const char *whose(const struct ledger *ledger, const struct machine *machine,
+                         size_t category, char buf[LIMIT_NAME_MAX])
+{
+    const size_t kind = ledger_category_kind(ledger, category), used = strlen(buf);
+    if (kind)
+        snprintf(buf + used, LIMIT_NAME_MAX - used, " of %s",
+                 machine_of_kind(machine, kind)->label);
+    return buf;
+}
+
 const char *limit_name(const struct ledger *ledger, const struct machine *machine, size_t category,
                        char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps)
 {
@@ -72,7 +83,7 @@ const char *limit_name(const struct ledger *ledger, const struct machine *machin
     if (count < 2) {
         *ret_critical_ps = ledger->traced ? ledger->critical[category] : 0;
         snprintf(buf, LIMIT_NAME_MAX, "%s", ledger_category_name(ledger, machine, category));
-        return buf;
+        return whose(ledger, machine, category, buf);
     }
     const char *to_word = count == 2 ? ", " : " .. ";
     const struct owner from = owner_of(node, first), to = owner_of(node, last);
@@ -83,7 +94,7 @@ const char *limit_name(const struct ledger *ledger, const struct machine *machin
     else
         snprintf(buf, LIMIT_NAME_MAX, "each of %zu links (%s%s%s)", count,
                  node->resources[first].name, to_word, node->resources[last].name);
-    return buf;
+    return whose(ledger, machine, category, buf);
 }
 
 void limit_write(struct text *text, const struct ledger *ledger, const struct machine *machine)

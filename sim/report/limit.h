@@ -11,7 +11,7 @@
 #include "sim/core/ledger.h"
 #include "sim/report/text.h"
 
-#define LIMIT_NAME_MAX 224
+#define LIMIT_NAME_MAX 320
 
 /* The words for a category of the ledger, and the time on the critical path of all that they mean,
  * 0 where it was not followed. Returns buf. */

@@ -18,7 +18,20 @@ void paths_name(const struct routes *routes, size_t slot, char *buf, size_t size
     char rail[24] = "";
     if (routes->rails > 1 && !ends.same_node)
         snprintf(rail, sizeof rail, ", rail %u", ends.rail);
-    snprintf(buf, size, "%s -> %s%s%s", from, remote ? "other node's " : "", to, rail);
+    char whose[2][80] = {"", ""};
+    for (int end = END_SRC; end <= END_DST; end++) {
+        const char *label =
+            machine_of_kind(routes->machine, routes_kind(routes, slot, (enum route_end)end))->label;
+        if (label)
+            snprintf(whose[end], sizeof whose[end], "%s's ", label);
+        else if (end == END_DST && remote)
+            snprintf(whose[end], sizeof whose[end], "other node's ");
+    }
+    if (ends.src.kind == ENDPOINT_SWITCH)
+        whose[END_SRC][0] = '\0';
+    if (ends.dst.kind == ENDPOINT_SWITCH)
+        whose[END_DST][0] = '\0';
+    snprintf(buf, size, "%s%s -> %s%s%s", whose[END_SRC], from, whose[END_DST], to, rail);
 }
 
 /* Routes that say the same are told together. */
@@ -83,7 +96,7 @@ static void write_verdict(struct text *text, const struct machine *machine,
 static void write_path(struct text *text, const struct routes *routes, size_t slot)
 {
     const struct route *route = routes->slot[slot];
-    char name[128];
+    char name[256];
     size_t more = 0;
     paths_name(routes, slot, name, sizeof name);
     for (size_t other = slot + 1; other < routes->slot_count; other++)
@@ -113,7 +126,8 @@ static void write_path(struct text *text, const struct routes *routes, size_t sl
     if (route->verdict_count == 0)
         text_printf(text, "  every precondition holds\n");
     for (size_t i = 0; i < route->verdict_count; i++)
-        write_verdict(text, routes->machine, route, &route->verdicts[i]);
+        write_verdict(text, machine_of_kind(routes->machine, routes_kind(routes, slot, END_SRC)),
+                      route, &route->verdicts[i]);
 }
 
 enum outcome paths_write(struct text *text, const struct routes *routes)

@@ -53,7 +53,7 @@ void tidy_cells(const struct results *results, size_t size, size_t column,
     *at++ = real_cell(results_busbw_Bps(results, size, column) / 1e9);
     *at++ = real_cell(results_crossing_ratio(results, size, column));
     *at++ = real_cell(results_wire_ratio(results, size, column));
-    *at++ = text_cell(ledger_category_name(ledger, results->machine, limit));
+    *at++ = text_cell(ledger_limit_name(ledger, results->machine));
     *at = (struct cell){.present = ledger->traced && ledger->total_ps > 0};
     if (at->present)
         at->as.real = (double)ledger->critical[limit] / (double)ledger->total_ps;

@@ -47,6 +47,14 @@ enum status nccl_comm_of(const struct machine *machine, const struct mechanism *
     if (comm.nodes > 1 && node.nics == 0)
         return error_set(error, STATUS_INPUT, "NCCL needs NICs between nodes, and there are none");
     nccl_search(&node, comm.graphs);
+    for (size_t k = 1; k < machine_kind_count(machine); k++) { /* all take the worst node's */
+        struct nccl_graph other[NCCL_SEARCHES];
+        look(machine_of_kind(machine, k), mechanism, &node);
+        node.intel = comm.cpu == NCCL_CPU_INTEL;
+        nccl_search(&node, other);
+        for (size_t i = 0; i < NCCL_SEARCHES; i++)
+            nccl_graph_worst(&comm.graphs[i], &other[i]);
+    }
     if (comm.graphs[NCCL_SEARCH_RING].channels == 0)
         return error_set(error, STATUS_INPUT,
                          "links or NICs are slower than anything that NCCL's search tries");

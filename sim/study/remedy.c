@@ -2,6 +2,9 @@
 #include "sim/study/remedy.h"
 
 #include <math.h>
+#include <stdio.h>
+
+#include "sim/core/odd.h"
 
 #include "sim/core/route.h"
 
@@ -339,24 +342,72 @@ const struct remedy remedy_table[] = {
 };
 const size_t remedy_count = sizeof remedy_table / sizeof remedy_table[0];
 
+static bool wants(const struct remedy *remedy, const struct machine *machine)
+{
+    return !remedy->wanted || remedy->wanted(machine);
+}
+
+/* Whether there is anything to change. */
+static bool wants_change(const struct remedy *remedy, const struct machine *machine)
+{
+    struct machine copy;
+    if (!wants(remedy, machine) || machine_copy(machine, &copy, NULL))
+        return false;
+    bool any = remedy->apply(&copy);
+    machine_free(&copy);
+    return any;
+}
+
+/* Odd nodes, which have what they have by themselves. */
+static enum status apply_to_odd(const struct remedy *remedy, const struct machine *machine,
+                                struct machine *copy, bool *applies, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t k = 0; k < machine->odd_count && !status; k++) {
+        const struct machine *own = machine->odd[k].machine;
+        struct machine changed;
+        status = machine_copy(own, &changed, error);
+        if (status)
+            break;
+        bool any = wants(remedy, own) && remedy->apply(&changed);
+        *applies = *applies || any;
+        status = odd_set(copy, k, &changed, error);
+        machine_free(&changed);
+    }
+    return status;
+}
+
 enum status remedy_apply(const struct remedy *remedy, const struct machine *machine,
                          struct machine *ret_copy, bool *ret_applies, struct error *error)
 {
     struct machine copy;
-    *ret_applies = false;
-    if (remedy->wanted && !remedy->wanted(machine))
-        return STATUS_OK;
     enum status status = machine_copy(machine, &copy, error);
     if (status)
         return status;
-    *ret_applies = remedy->apply(&copy);
-    if (*ret_applies)
+    *ret_applies = wants(remedy, machine) && remedy->apply(&copy);
+    status = apply_to_odd(remedy, machine, &copy, ret_applies, error);
+    if (!status && *ret_applies)
         status = machine_finish(&copy, error);
     if (!*ret_applies || status)
         machine_free(&copy);
     else
         *ret_copy = copy;
     return status;
+}
+
+void remedy_name(const struct remedy *remedy, const struct machine *machine, char *ret_name,
+                 size_t size)
+{
+    size_t used = (size_t)snprintf(ret_name, size, "%s", remedy->name);
+    if (machine->odd_count == 0 || wants_change(remedy, machine))
+        return;
+    const char *before = " on ";
+    for (size_t k = 0; k < machine->odd_count && used < size; k++)
+        if (wants_change(remedy, machine->odd[k].machine)) {
+            used += (size_t)snprintf(ret_name + used, size - used, "%s%s", before,
+                                     machine->odd[k].label);
+            before = " and ";
+        }
 }
 
 enum status remedy_apply_all(const bool *chosen, const struct machine *machine,

@@ -21,10 +21,15 @@ struct remedy {
 extern const struct remedy remedy_table[];
 extern const size_t remedy_count;
 
-/* A finished copy with the remedy applied. *ret_applies is false (and no copy made) when the
- * remedy has nothing to change. */
+/* A finished copy with the remedy applied to all nodes that want it, usual and odd ones.
+ * *ret_applies is false (and no copy made) when it has nothing to change. */
 enum status remedy_apply(const struct remedy *remedy, const struct machine *machine,
                          struct machine *ret_copy, bool *ret_applies, struct error *error);
+
+/* Its name for a machine: "load nvidia_peermem", or where only odd nodes want it "load
+ * nvidia_peermem on node 17". */
+void remedy_name(const struct remedy *remedy, const struct machine *machine, char *ret_name,
+                 size_t size);
 
 /* A finished copy with the chosen ones applied one after the other, in the order of the table, as
  * far as they apply to what the ones before have left. `chosen` has an entry for each. */

@@ -142,6 +142,54 @@ void random_finish(struct machine *m)
     core_finish(m);
 }
 
+void random_odd(uint64_t *state, struct machine *machine, struct node_range nodes)
+{
+    struct machine like;
+    struct odd_nodes *odd;
+    struct error error;
+    char name[MACHINE_NAME_LENGTH];
+    name_of(name, "odd", machine->odd_count);
+    assert_ok(machine_copy(machine, &like, &error), &error);
+    const struct node_type *node = &like.node;
+    for (size_t ways = 1 + core_random_below(state, 3); ways > 0; ways--) {
+        struct link *link = &like.node.links[core_random_below(state, node->link_count)];
+        struct device *device = &like.node.devices[core_random_below(state, node->device_count)];
+        switch (core_random_below(state, 6)) {
+        case 0:
+            core_set(&like.state, PARAM_STATE_PEERMEM, 0);
+            break;
+        case 1:
+            core_set(&like.state, PARAM_STATE_IOMMU, 2);
+            core_set(&like.state, PARAM_STATE_VM, (double)core_random_below(state, 2));
+            break;
+        case 2:
+            if (device->kind == DEVICE_NIC)
+                core_set(&device->params, PARAM_NIC_RATE,
+                         param_get(&device->params, PARAM_NIC_RATE) /
+                             (double)(2 + core_random_below(state, 3)));
+            else if (device->kind == DEVICE_CPU)
+                core_set(&device->params, PARAM_CPU_PEER_WRITE, random_between(state, 3e9, 9e9));
+            break;
+        case 3:
+            if (link->kind == LINK_PCIE)
+                core_set(&link->params, PARAM_PCIE_DUPLEX, 0.6);
+            break;
+        case 4:
+            if (link->kind == LINK_PCIE)
+                core_set(&link->params, PARAM_PCIE_ACS, 0x0C);
+            break;
+        default:
+            if (link->kind == LINK_PCIE)
+                core_set(&link->params, PARAM_PCIE_RATE, random_between(state, 2e9, 9e9));
+        }
+    }
+    assert_ok(odd_add(machine, name, &odd, &error), &error);
+    assert_ok(odd_add_range(odd, nodes, &error), &error);
+    assert_ok(odd_set(machine, machine->odd_count - 1, &like, &error), &error);
+    machine_free(&like);
+    assert_ok(machine_finish(machine, &error), &error);
+}
+
 /* Every mechanism between every two ports; `place` counts them. False: no more. */
 bool random_next_move(const struct machine *machine, size_t *place, struct random_move *ret_move)
 {

@@ -6,6 +6,7 @@
 #ifndef GDSIM_TESTS_HELP_RANDOM_H
 #define GDSIM_TESTS_HELP_RANDOM_H
 
+#include "sim/core/odd.h"
 #include "tests/unit/help_core.h"
 
 double random_between(uint64_t *state, double low, double high);
@@ -13,6 +14,9 @@ double random_between(uint64_t *state, double low, double high);
 /* Not finished. `bad`: with states that stand in the way of mechanisms. */
 void random_machine(uint64_t seed, bool bad, struct machine *ret_machine);
 void random_finish(struct machine *machine);
+
+/* Make `nodes` differ in some random ways: states, rates, ACS, trained links. Finish again. */
+void random_odd(uint64_t *state, struct machine *machine, struct node_range nodes);
 
 /* One transfer of a machine: a mechanism and two ports. */
 struct random_move {

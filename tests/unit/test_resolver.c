@@ -33,6 +33,7 @@ struct shape {
 
 /* clang-format off */
 #define HOST_REMOTE {4, 1, 0, 3} /* GPU -> DRAM | DRAM -> NIC -> wire -> NIC -> DRAM | DRAM -> GPU */
+#define HOST_ONE_END {3, 1, 0, 2} /* GPU -> NIC -> wire -> NIC -> DRAM | DRAM -> GPU; or the sender's */
 #define HOST_LOCAL {2, 0, 0, 2}  /* GPU -> DRAM | DRAM -> GPU */
 #define GDR {2, 1, 0, 1}
 #define P2P {1, 0, 0, 1}
@@ -65,9 +66,9 @@ static const struct broken broken[] = {
      OUTCOME_SLOWS, "gdr", GDR},
     /* BAR1 at the reading and at the writing end, and below the CPU's own reach */
     {PRE_BAR1, {PARAM_GPU_BAR1, room_B - 1, "gpu0", NULL}, "gdr", "gpu0", "gpu2", false,
-     OUTCOME_BREAKS, "host", HOST_REMOTE},
+     OUTCOME_BREAKS, "host", HOST_ONE_END},
     {PRE_BAR1, {PARAM_GPU_BAR1, room_B - 1, "gpu2", NULL}, "gdr", "gpu0", "gpu2", false,
-     OUTCOME_BREAKS, "host", HOST_REMOTE},
+     OUTCOME_BREAKS, "host", HOST_ONE_END},
     {PRE_BAR1, {PARAM_GPU_BAR1, room_B - 1, "gpu0", NULL}, "gdrcopy", "cpu0", "gpu0", true,
      OUTCOME_BREAKS, "staged", {1, 0, 0, 1}},
     {PRE_BAR1, {PARAM_GPU_BAR1, 0, "gpu0", NULL}, "gds", "nvme0", "gpu0", true, OUTCOME_BREAKS,
@@ -76,9 +77,9 @@ static const struct broken broken[] = {
     {PRE_DISTANCE, {PARAM_STATE_GDR_LEVEL, PATH_C2C, NULL, NULL}, "gdr", "gpu0", "gpu2", false,
      OUTCOME_BREAKS, "host", HOST_REMOTE},
     {PRE_DISTANCE, {PARAM_STATE_GDR_LEVEL, PATH_PXN, NULL, NULL}, "gdr", "gpu3", "gpu0", false,
-     OUTCOME_BREAKS, "host", HOST_REMOTE},
+     OUTCOME_BREAKS, "host", HOST_ONE_END},
     {PRE_DISTANCE, {PARAM_STATE_GDR_LEVEL, PATH_PXN, NULL, NULL}, "gdr", "gpu0", "gpu3", false,
-     OUTCOME_BREAKS, "host", HOST_REMOTE},
+     OUTCOME_BREAKS, "host", HOST_ONE_END},
     {PRE_P2P_DISTANCE, {PARAM_STATE_P2P_LEVEL, PATH_C2C, NULL, NULL}, "p2p", "gpu0", "gpu1", true,
      OUTCOME_BREAKS, "host", HOST_LOCAL},
     {PRE_P2P_DRIVER, {PARAM_STATE_P2P_DRIVER, 0, NULL, NULL}, "p2p", "gpu0", "gpu1", true,
@@ -89,9 +90,9 @@ static const struct broken broken[] = {
      OUTCOME_BREAKS, "host", HOST_LOCAL},
     /* the root complex: cpu1 between gpu3 and nic1; both between gpu0 and gpu2 */
     {PRE_ROOT_COMPLEX, {PARAM_CPU_PEER_ALLOWED, 0, "cpu1", NULL}, "gdr", "gpu3", "gpu0", false,
-     OUTCOME_BREAKS, "host", HOST_REMOTE},
+     OUTCOME_BREAKS, "host", HOST_ONE_END},
     {PRE_ROOT_COMPLEX, {PARAM_CPU_PEER_ALLOWED, 0, "cpu1", NULL}, "gdr", "gpu0", "gpu3", false,
-     OUTCOME_BREAKS, "host", HOST_REMOTE},
+     OUTCOME_BREAKS, "host", HOST_ONE_END},
     {PRE_ROOT_COMPLEX, {PARAM_CPU_PEER_ALLOWED, 0, "cpu1", NULL}, "p2p", "gpu0", "gpu2", true,
      OUTCOME_BREAKS, "host", HOST_LOCAL},
     {PRE_ROOT_CEILING, {PARAM_CPU_PEER_READ, 5e9, "cpu1", NULL}, "gdr", "gpu3", "gpu0", false,

@@ -12,7 +12,7 @@
 
 #include "sim/core/fold.h"
 #include "sim/core/fold_value.h"
-#include "tests/unit/help_core.h"
+#include "tests/unit/help_random.h"
 
 static const uint64_t first_seed = 1;
 
@@ -53,6 +53,7 @@ struct sample {
     struct core_spec spec;
     enum accounting accounting;
     double size_B;
+    uint64_t odd; /* seed of nodes that differ; 0: none do */
 };
 
 static double random_rate(uint64_t *state)
@@ -139,6 +140,20 @@ static void hold_same(const struct sample *sample, const struct ledger *other, c
     fail();
 }
 
+/* One node, or a few of one or two kinds. */
+static void add_odd(const struct sample *sample, struct machine *machine)
+{
+    uint64_t state = sample->odd;
+    if (!sample->odd)
+        return;
+    const uint32_t nodes = sample->spec.nodes;
+    uint32_t first = (uint32_t)core_random_below(&state, nodes);
+    uint32_t last = first + (uint32_t)(core_random_below(&state, 2) ? 0 : (nodes - first) / 3);
+    random_odd(&state, machine, (struct node_range){first, last});
+    if (first > 0 && core_random_below(&state, 2))
+        random_odd(&state, machine, (struct node_range){first - 1, first - 1});
+}
+
 /* Run by all walks. *ret_fast, by the shortcuts, is for ledger_free. Tells whether the order of
  * uses was fixed. */
 static bool all_walks(const struct sample *sample, struct ledger *ret_fast)
@@ -153,6 +168,7 @@ static bool all_walks(const struct sample *sample, struct ledger *ret_fast)
     core_lua_file(path, sample->spec.nodes * sample->spec.gpus, sample->spec.gpus, &plan);
     core_machine(&sample->spec, &machine);
     core_set(&machine.sharp, PARAM_SHARP_SAT_FLOWS, 64); /* room for every group */
+    add_odd(sample, &machine);
     assert_ok(routes_init(&routes, &machine, mechanism_find(sample->mechanism), &error), &error);
     struct engine_job job = {.plan = &plan,
                              .routes = &routes,
@@ -204,6 +220,42 @@ static void shortcuts_are_exact(void **state)
                      skipped[i]);
     }
     assert_true(without_queue > cases / 5);
+}
+
+/* Nodes that differ, some of many. */
+static void odd_nodes_are_exact(void **state)
+{
+    (void)state;
+    const size_t cases = 12 * SCRIPTS;
+    size_t without_queue = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + cases; seed++) {
+        struct sample sample = sample_make(seed * 7 + 1);
+        struct ledger fast;
+        sample.odd = seed;
+        without_queue += all_walks(&sample, &fast);
+        ledger_free(&fast);
+    }
+    assert_true(without_queue > cases / 20);
+}
+
+/* The same on up to 64 nodes. */
+static void one_of_many_is_exact(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ring", "rings", "recursive_doubling", "hierarchical"};
+    for (uint64_t seed = 1; seed <= 16; seed++) {
+        struct sample sample = sample_make(seed * SCRIPTS + 5);
+        sample.script = names[seed % 4];
+        sample.mechanism = seed % 3 ? "gdr" : "staged";
+        sample.accounting = seed % 5 ? ACCOUNTING_PIPELINED : ACCOUNTING_SERIAL;
+        sample.spec.gpus = seed % 4 % 2 ? 2 : 1;
+        sample.spec.nodes = seed % 2 ? 64 : 32;
+        sample.spec.slice_B = sample.size_B / (seed % 2 ? 200 : 20);
+        sample.odd = seed;
+        struct ledger fast;
+        all_walks(&sample, &fast);
+        ledger_free(&fast);
+    }
 }
 
 /* A twin that is missing is told, not passed over: here the fold is a lie. */
@@ -389,10 +441,11 @@ static void known_values_multiply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_folds),     cmocka_unit_test(shortcuts_are_exact),
-        cmocka_unit_test(turns_repeat),   cmocka_unit_test(no_twin_is_an_error),
-        cmocka_unit_test(large_machines), cmocka_unit_test(known_values_multiply),
-        cmocka_unit_test(who_exchanges),
+        cmocka_unit_test(what_folds),           cmocka_unit_test(shortcuts_are_exact),
+        cmocka_unit_test(turns_repeat),         cmocka_unit_test(no_twin_is_an_error),
+        cmocka_unit_test(large_machines),       cmocka_unit_test(known_values_multiply),
+        cmocka_unit_test(who_exchanges),        cmocka_unit_test(odd_nodes_are_exact),
+        cmocka_unit_test(one_of_many_is_exact),
     };
     return cmocka_run_group_tests_name("walks", tests, NULL, NULL);
 }
