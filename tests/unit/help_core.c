@@ -174,6 +174,12 @@ void core_edges(uint32_t ranks, uint32_t chunks, const struct plan_edge *edges, 
     assert_ok(plan_finish(ret_plan, &error), &error);
 }
 
+void core_one_edge(struct plan *ret_plan)
+{
+    static const struct plan_edge edge[] = {{0, 1, 0}};
+    core_edges(2, 1, edge, 1, ret_plan);
+}
+
 void core_run(const struct machine *machine, const struct plan *plan, const char *mechanism,
               enum accounting accounting, double size_B, struct ledger *ret_ledger)
 {

@@ -64,6 +64,9 @@ void core_lua_file(const char *path, uint32_t ranks, uint32_t gpus_per_node, str
 void core_edges(uint32_t ranks, uint32_t chunks, const struct plan_edge *edges, size_t count,
                 struct plan *ret_plan);
 
+/* From rank 0 to rank 1, the whole message. */
+void core_one_edge(struct plan *ret_plan);
+
 /* Run; the ledger is for ledger_free. Always traced. */
 void core_run(const struct machine *machine, const struct plan *plan, const char *mechanism,
               enum accounting accounting, double size_B, struct ledger *ret_ledger);

@@ -38,4 +38,13 @@ void import_expect_bad(struct import_fixture *f, enum import_format format, cons
     "<pci busid=\"" bus "\" class=\"0x030200\" link_speed=\"16 GT/s\" "                            \
     "link_width=\"16\"><gpu dev=\"" dev "\" sm=\"80\" gdr=\"1\"/></pci>"
 
+/* Capabilities of a function as lspci -vvv shows them. */
+#define EXPRESS(port, cap, sta)                                                                    \
+    "\tCapabilities: [60] Express (v2) " port ", MSI 00\n"                                         \
+    "\t\tDevCap:\tMaxPayload 512 bytes, PhantFunc 0\n"                                             \
+    "\t\tDevCtl:\tCorrErr+ NonFatalErr+\n\t\t\tRlxdOrd+ ExtTag+\n"                                 \
+    "\t\t\tMaxPayload 256 bytes, MaxReadReq 512 bytes\n\t\tDevSta:\tCorrErr-\n"                    \
+    "\t\tLnkCap:\tPort #0, " cap ", ASPM not supported\n\t\tLnkSta:\t" sta "\n"                    \
+    "\t\tLnkSta2: Current De-emphasis Level: -6dB\n"
+
 #endif
