@@ -39,6 +39,8 @@ struct calibration_run {
     double *predicted;
     double *correlation; /* [parameter][parameter]; see fit.h */
     struct fit_report report;
+    double start_s;      /* of the fit */
+    size_t evaluations;  /* of the model, so far */
     const char *command; /* "gdsim calibrate FILE", for provenance */
 };
 

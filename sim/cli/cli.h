@@ -102,6 +102,10 @@ struct predict_job experiment_predict_job(const struct experiment *experiment, s
 /* Run every mechanism at every size. *ret is for experiment_free_results. */
 enum status experiment_run(struct experiment *experiment, enum accounting accounting,
                            struct results *ret_results, struct error *error);
+/* The same, but a run that fails is absent from the results, and its reason is in
+ * ret_why[size][column]: only the lack of memory ends it. */
+enum status experiment_run_most(struct experiment *experiment, enum accounting accounting,
+                                struct results *ret_results, struct error *ret_why);
 void experiment_free_results(struct results *results);
 
 /* For engine_job: how far a long run is, on stderr; see watch.c. Not for two threads at once. */

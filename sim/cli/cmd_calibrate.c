@@ -8,6 +8,7 @@
 #include "sim/cli/calibrate.h"
 #include "sim/core/units.h"
 #include "sim/report/output.h"
+#include "sim/study/blocks.h"
 
 #define MAX_FILES 64
 
@@ -167,14 +168,28 @@ static size_t find_set(const struct calibration_run *run, const char *name)
     return EVERY_SET;
 }
 
+/* Why no machine of the data has the key, as --set would say it of the first of them. */
+static void explain_key(struct calibration_run *run, const struct fit_entry *entry, const char *key)
+{
+    struct diag_list *diag = &run->measured.scenario.diag;
+    struct addresses found = {0};
+    struct error why = {0};
+    const struct machine *machine = &run->measured.sets[0].scenario.machine;
+    if (address_find(machine, key, &found, &why) == STATUS_INPUT)
+        diag_add(diag, entry->mark, why.hint[0] ? why.hint : "a key is written as with --set",
+                 "no machine of the data has \"%s\": %s", key, why.message);
+    else
+        diag_add(diag, entry->mark, NULL, "\"%s\" is no value that can be fitted", key);
+    free(found.at);
+}
+
 static void open_entry(struct calibration_run *run, const struct fit_entry *entry)
 {
     struct address at = {ADDRESS_NODES, 0, (enum param_id)0};
     double value = 0;
     for (size_t i = entry->key_count; i-- > 0;)
         if (!find_key(run, entry->keys[i], &at, &value)) {
-            diag_add(&run->measured.scenario.diag, entry->mark, "a key is written as with --set",
-                     "no machine of the data has \"%s\"", entry->keys[i]);
+            explain_key(run, entry, entry->keys[i]);
             return;
         }
     if (!entry->each && !add_parameter(run, entry, EVERY_SET, at.id, value))
@@ -232,6 +247,15 @@ static size_t parameter_of(const struct calibration_run *run, size_t from, size_
     return found;
 }
 
+/* How many evaluations a fit will take is not known. */
+static void tell(const struct calibration_run *run, size_t set)
+{
+    char passed[32];
+    cli_duration(blocks_clock_s() - run->start_s, passed, sizeof passed);
+    cli_step("fitting %zu values, %s: the model was evaluated %zu times, run %zu of %zu",
+             run->count, passed, run->evaluations, set + 1, run->measured.set_count);
+}
+
 /* Predict one set; where no value that matters to it has changed, what it has still holds. */
 static enum status predict_set(struct calibration_run *run, size_t set, const double *values,
                                struct error *error)
@@ -258,6 +282,7 @@ static enum status predict_set(struct calibration_run *run, size_t set, const do
     }
     if (same && run->count > 0)
         return STATUS_OK;
+    tell(run, set);
     return measured_predict(&run->measured, &run->measured.sets[set], changes, count, error);
 }
 
@@ -266,6 +291,7 @@ static enum status model(void *context, const double *values, double *ret_predic
 {
     struct calibration_run *run = context;
     enum status status = STATUS_OK;
+    run->evaluations++;
     for (size_t i = 0; i < run->measured.set_count && !status; i++)
         status = predict_set(run, i, values, error);
     for (size_t i = 0; i < run->measured.point_count && !status; i++)
@@ -372,6 +398,7 @@ static enum status fit(struct calibration_run *run, struct error *error)
                                   .context = run,
                                   .ret_correlation = run->correlation};
     double values[FIT_MAX_PARAMETERS];
+    run->start_s = blocks_clock_s();
     enum status status = need_sizes(run, false, error);
     if (!status)
         status = find_what_matters(run, error);
@@ -383,7 +410,9 @@ static enum status fit(struct calibration_run *run, struct error *error)
         values[j] = run->parameters[j].value;
     if (!status)
         status = need_sizes(run, true, error);
-    return status ? status : model(run, values, run->predicted, error);
+    status = status ? status : model(run, values, run->predicted, error);
+    cli_step_end();
+    return status;
 }
 
 static void warn_few_points(const struct calibration_run *run)

@@ -11,7 +11,9 @@
 
 static const char doc[] =
     "Put algorithms on mechanisms beside each other, over the scenario's sizes. Algorithms are "
-    "names of lua/ or files. A pair that cannot run is named with its reason and left out.\v"
+    "names of lua/ or files. A pair that cannot run is named with its reason and left out, at all "
+    "sizes or at "
+    "some.\v"
     "Examples:\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,recursive_doubling,sharp\n"
     "  gdsim compare scenarios/worked-table.yaml -G ring,my.lua -M gdr --sizes '8 B,1 MB'\n"
@@ -213,52 +215,97 @@ static void comparing_free(struct comparing *comparing)
     free((void *)(uintptr_t)comparing->all.columns);
 }
 
+static void leave_out(struct comparing *comparing, const char *algorithm, const char *mechanism,
+                      const char *sizes, const struct error *why)
+{
+    char reason[800];
+    if (comparing->left_out.length == 0)
+        comparing->first = *why;
+    cli_reason(why, reason, sizeof reason);
+    text_printf(&comparing->left_out, "  %s/%s%s%s: %s\n", algorithm, mechanism,
+                *sizes ? " at " : "", sizes, reason);
+}
+
+/* The sizes of a pair that could not be run, those with the same reason in one line; or the pair,
+ * if none could. True: at least one ran. */
+static bool leave_sizes_out(struct comparing *comparing, const char *algorithm,
+                            const char *mechanism, const struct results *runs,
+                            const struct error *why)
+{
+    size_t ran = 0;
+    for (size_t s = 0; s < runs->size_count; s++)
+        ran += results_has(runs, s, 0);
+    if (ran == 0) {
+        leave_out(comparing, algorithm, mechanism, "", &why[0]);
+        return false;
+    }
+    for (size_t s = 0; s < runs->size_count; s++) {
+        bool told = results_has(runs, s, 0);
+        for (size_t k = 0; k < s; k++)
+            told |= !results_has(runs, k, 0) && strcmp(why[k].message, why[s].message) == 0;
+        struct text sizes = {0};
+        for (size_t k = s; k < runs->size_count && !told; k++) {
+            char size[UNITS_TEXT_MAX];
+            if (!results_has(runs, k, 0) && strcmp(why[k].message, why[s].message) == 0)
+                text_printf(&sizes, "%s%s", k > s ? ", " : "",
+                            units_format(runs->sizes_B[k], DIM_BYTES, size, sizeof size));
+        }
+        if (!told)
+            leave_out(comparing, algorithm, mechanism, sizes.data ? sizes.data : "", &why[s]);
+        text_free(&sizes);
+    }
+    return true;
+}
+
 /* `protocol`: a value of engine.protocol; NULL: the scenario's. */
 static enum status add_pair(struct comparing *comparing, const struct scenario *scenario,
                             const char *algorithm, const struct mechanism *mechanism,
                             const double *protocol, struct error *error)
 {
-    char reason[800], name[UNITS_TEXT_MAX] = "";
-    struct error why;
+    char name[UNITS_TEXT_MAX] = "", label[sizeof((struct pair *)NULL)->algorithm];
     struct scenario variant = *scenario;
     if (protocol) {
         param_set(&variant.machine.engine, PARAM_ENGINE_PROTOCOL, *protocol,
                   (struct origin){.kind = ORIGIN_SET, .file = "--protocol"});
         param_format(PARAM_ENGINE_PROTOCOL, *protocol, name, sizeof name);
     }
+    snprintf(label, sizeof label, "%s%s%s", algorithm, protocol ? " " : "", name);
+    struct results *runs = &comparing->runs[comparing->count];
     struct pair *pair = calloc(1, sizeof *pair);
-    if (!pair)
+    struct error *why = calloc(scenario->size_count + 1, sizeof *why);
+    if (!pair || !why) {
+        free(pair);
+        free(why);
         return error_set(error, STATUS_NOMEM, "out of memory");
-    enum status status = pair_open(pair, &variant, algorithm, mechanism, &why);
-    if (!status) {
-        status = experiment_run(&pair->experiment, scenario->accounting,
-                                &comparing->runs[comparing->count], &why);
-        if (status)
-            pair_close(pair);
     }
-    if (!status) {
+    bool ran = false, open = false;
+    enum status status = pair_open(pair, &variant, algorithm, mechanism, &why[0]);
+    if (status && status != STATUS_NOMEM)
+        leave_out(comparing, label, mechanism->name, "", &why[0]);
+    open = !status;
+    if (open)
+        status = experiment_run_most(&pair->experiment, scenario->accounting, runs, why);
+    if (open && !status) {
+        ran = leave_sizes_out(comparing, label, mechanism->name, runs, why);
+        if (!ran)
+            experiment_free_results(runs);
+    }
+    free(why);
+    if (ran) {
         bool seen = false;
         for (size_t i = 0; i < comparing->count; i++)
             seen |= strcmp(comparing->pairs[i]->experiment.plans[0].source,
                            pair->experiment.plans[0].source) == 0;
         if (!seen)
             cli_prove(&pair->experiment.plans[0]);
-        if (protocol)
-            snprintf(pair->algorithm, sizeof pair->algorithm, "%s %s", algorithm, name);
+        memcpy(pair->algorithm, label, sizeof label);
         comparing->pairs[comparing->count++] = pair;
         return STATUS_OK;
     }
+    if (open)
+        pair_close(pair);
     free(pair);
-    if (status == STATUS_NOMEM) {
-        *error = why;
-        return status;
-    }
-    if (comparing->left_out.length == 0)
-        comparing->first = why;
-    cli_reason(&why, reason, sizeof reason);
-    text_printf(&comparing->left_out, "  %s%s%s/%s: %s\n", algorithm, protocol ? " " : "", name,
-                mechanism->name, reason);
-    return STATUS_OK;
+    return status == STATUS_NOMEM ? error_set(error, status, "out of memory") : STATUS_OK;
 }
 
 /* Columns and ledgers of all pairs in one table. */

@@ -73,36 +73,42 @@ static const struct grid_column columns[] = {
                    .kind = GRID_REAL,
                    .decimals = 2},
     [RATIO] = {.name = "predicted_over_measured",
-               .title = "ratio",
+               .title = "predicted/measured",
                .kind = GRID_REAL,
                .decimals = 2},
-    [BUSBW] = {.name = "busbw_GBps",
-               .title = "busbw GB/s",
+    [BUSBW] = {.name = "measured_busbw_GBps",
+               .title = "measured busbw GB/s",
                .kind = GRID_REAL,
                .decimals = 2,
                .small = true},
     [LIMIT] = {.name = "limit", .title = "prediction limited by", .kind = GRID_TEXT},
 };
 
-/* The geometric mean of what was measured at one size, out of place and in place together. */
+/* The geometric mean over the points of one size, out of place and in place together: their time,
+ * or the busbw that the run printed; NAN: none. */
 static double measured_at(const struct measured *measured, const struct measured_set *set,
-                          size_t size)
+                          size_t size, bool busbw)
 {
-    double sum = 0, count = 0;
-    for (size_t i = 0; i < set->count; i++)
-        if (set->size_of_point[i] == size) {
-            sum += log(measured->points[set->first + i].measured);
+    double sum = 0, count = 0, last = (double)NAN;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct measured_point *point = &measured->points[set->first + i];
+        double value = busbw ? measured->all.items[point->observation].busbw_Bps : point->measured;
+        if (set->size_of_point[i] == size && value > 0) {
+            sum += log(last = value);
             count++;
         }
-    return exp(sum / count);
+    }
+    return count > 1 ? exp(sum / count) : last; /* one as it is, to the last digit */
 }
 
-static double busbw_at(const struct measured *measured, const struct measured_set *set, size_t size)
+/* Whether some rows of the table are the mean of several measurements. */
+static bool merges(const struct measured *measured)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (set->size_of_point[i] == size)
-            return measured->all.items[measured->points[set->first + i].observation].busbw_Bps;
-    return (double)NAN;
+    for (size_t i = 0; i < measured->set_count; i++)
+        if (!measured->sets[i].about.counter &&
+            measured->sets[i].count > measured->sets[i].size_count)
+            return true;
+    return false;
 }
 
 /* Adds to *events those that the run was gone through for, without what only repeats others. */
@@ -136,8 +142,8 @@ static enum status add_set(struct measured *measured, struct measured_set *set, 
             limit_at(set, set->sizes_B[i], &predicted_s, limit, sizeof limit, events, error);
         if (status)
             return status;
-        measured_s[i] = measured_at(measured, set, i);
-        double busbw = busbw_at(measured, set, i);
+        measured_s[i] = measured_at(measured, set, i, false);
+        double busbw = measured_at(measured, set, i, true);
         grid_row(grid);
         grid_set_text(grid, NAME, set->about.name);
         grid_set_real(grid, SIZE, set->sizes_B[i]);
@@ -289,6 +295,9 @@ static enum status overlay(const struct overlay_options *options, struct measure
         status = table                        ? grid_write_table(grid, text, error)
                  : strcmp(format, "csv") == 0 ? grid_write_csv(grid, text, error)
                                               : grid_write_json(grid, text, error);
+    if (!status && table && merges(measured))
+        text_printf(text, "measured: the geometric mean of what a size has, such as out of place "
+                          "and in place\n");
     if (!status && table && !options->no_diagnosis) {
         const bool long_runs = events > LONG_RUNS * runs;
         *ret_code = write_part(&options->common, text);

@@ -225,8 +225,25 @@ void cli_stats(const struct engine_job *job, const struct ledger *ledger)
             (unsigned long long)ledger->slices, (unsigned long long)ledger->events, how);
 }
 
-enum status experiment_run(struct experiment *experiment, enum accounting accounting,
-                           struct results *ret_results, struct error *error)
+static enum status run_one(struct experiment *experiment, enum accounting accounting, size_t size,
+                           size_t column, struct ledger *ret_ledger, struct error *error)
+{
+    const struct scenario *scenario = experiment->scenario;
+    struct engine_job job;
+    enum status status =
+        experiment_job(experiment, column, scenario->sizes_B[size], accounting, &job, error);
+    if (!status)
+        status = engine_run(&job, ret_ledger, error);
+    if (!status && scenario->stats)
+        cli_stats(&job, ret_ledger);
+    if (status && error && error->line && !error->file[0])
+        snprintf(error->file, sizeof error->file, "%s", experiment->plans[column].source);
+    return status;
+}
+
+/* `why`: one for each run; NULL: the first that fails ends it, with the reason in `error`. */
+static enum status run_all(struct experiment *experiment, enum accounting accounting,
+                           struct results *ret_results, struct error *why, struct error *error)
 {
     const struct scenario *scenario = experiment->scenario;
     size_t count = scenario->size_count * experiment->count;
@@ -240,20 +257,26 @@ enum status experiment_run(struct experiment *experiment, enum accounting accoun
                                     .size_count = scenario->size_count,
                                     .ledgers = ledgers};
     for (size_t i = 0; i < count && !status; i++) {
-        size_t column = i % experiment->count;
-        struct engine_job job;
-        status = experiment_job(experiment, column, scenario->sizes_B[i / experiment->count],
-                                accounting, &job, error);
-        if (!status)
-            status = engine_run(&job, &ledgers[i], error);
-        if (!status && scenario->stats)
-            cli_stats(&job, &ledgers[i]);
-        if (status && error && error->line && !error->file[0])
-            snprintf(error->file, sizeof error->file, "%s", experiment->plans[column].source);
+        status = run_one(experiment, accounting, i / experiment->count, i % experiment->count,
+                         &ledgers[i], why ? &why[i] : error);
+        if (why && status != STATUS_NOMEM) /* the ledger is empty then */
+            status = STATUS_OK;
     }
     if (status)
         experiment_free_results(ret_results);
     return status;
+}
+
+enum status experiment_run(struct experiment *experiment, enum accounting accounting,
+                           struct results *ret_results, struct error *error)
+{
+    return run_all(experiment, accounting, ret_results, NULL, error);
+}
+
+enum status experiment_run_most(struct experiment *experiment, enum accounting accounting,
+                                struct results *ret_results, struct error *ret_why)
+{
+    return run_all(experiment, accounting, ret_results, ret_why, ret_why);
 }
 
 void experiment_free_results(struct results *results)

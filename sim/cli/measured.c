@@ -15,9 +15,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The point's value of a row for a data set; NAN where the row is none of its points. */
-static double value_of(const struct dataset *about, const struct scenario *scenario,
-                       const struct observation *item)
+double measured_value(const struct dataset *about, const struct scenario *scenario,
+                      const struct observation *item)
 {
     if (about->what && strcmp(item->what, about->what) != 0)
         return (double)NAN;
@@ -54,24 +53,22 @@ static bool one_thing(const char *variant, const char *other)
            (strstr(variant, "in-place") && strstr(other, "of-place"));
 }
 
-/* A data set that says not which rows it means takes them all: refuse those of another collective,
- * and of experiments that are not one thing. */
-static int check_rows(const struct measured *measured, const struct measured_set *set, size_t first,
-                      size_t end)
+int measured_check_rows(const struct dataset *about, const struct scenario *scenario,
+                        const struct observation *items, size_t first, size_t end)
 {
-    const struct observation *items = measured->all.items, *other = NULL;
-    if (set->about.what)
+    const struct observation *other = NULL;
+    if (about->what)
         return EXIT_FINE;
     for (size_t i = first; i < end; i++) {
         int collective = collective_of(&items[i]);
-        if (collective >= 0 && collective != (int)set->scenario.collective) {
+        if (collective >= 0 && collective != (int)scenario->collective) {
             fprintf(stderr,
                     "%s:%u: this is %s, and %s runs %s\n"
                     "  hint: --set collective=%s, with -A and an algorithm for it (gdsim list "
                     "algorithms)\n",
-                    set->about.file, items[i].line, items[i].what,
-                    set->about.scenario ? set->about.scenario : "the scenario",
-                    collective_name(set->scenario.collective),
+                    about->file, items[i].line, items[i].what,
+                    about->scenario ? about->scenario : "the scenario",
+                    collective_name(scenario->collective),
                     collective_name((enum collective)collective));
             return EXIT_BAD_INPUT;
         }
@@ -82,15 +79,15 @@ static int check_rows(const struct measured *measured, const struct measured_set
                     "%s:%u: \"%s\" and \"%s\" are different experiments, and one job is compared\n"
                     "  hint: name one with `what` in the scenario's block `data` "
                     "(scenarios/README.md)\n",
-                    set->about.file, items[i].line, other->what, items[i].what);
+                    about->file, items[i].line, other->what, items[i].what);
             return EXIT_BAD_INPUT;
         }
-        if (!set->about.variant && !one_thing(items[i].variant, items[first].variant)) {
+        if (!about->variant && !one_thing(items[i].variant, items[first].variant)) {
             fprintf(stderr,
                     "%s:%u: \"%s\" and \"%s\" are different series, and one job is compared\n"
                     "  hint: name one in the scenario: data: [{name: %s, file: %s, variant: %s}]\n",
-                    set->about.file, items[i].line, items[first].variant, items[i].variant,
-                    items[first].variant, base_name(set->about.file), items[first].variant);
+                    about->file, items[i].line, items[first].variant, items[i].variant,
+                    items[first].variant, base_name(about->file), items[first].variant);
             return EXIT_BAD_INPUT;
         }
     }
@@ -113,7 +110,7 @@ static enum status add_points(struct measured *measured, struct measured_set *se
     set->first = measured->point_count;
     for (size_t i = first_observation; i < measured->all.count; i++) {
         const struct observation *item = &measured->all.items[i];
-        double value = value_of(&set->about, &set->scenario, item);
+        double value = measured_value(&set->about, &set->scenario, item);
         if (!(value > 0) || (some && !is_asked(&set->scenario, item->size_B)))
             continue;
         struct measured_point *grown =
@@ -231,7 +228,7 @@ static int open_set(struct measured *measured, const struct options *options,
                   set->scenario.mechanisms[0], &error))
         return cli_fail(&error);
     set->open = true;
-    code = check_rows(measured, set, first, end);
+    code = measured_check_rows(&set->about, &set->scenario, measured->all.items, first, end);
     if (code)
         return code;
     size_t before = measured->all.count;
@@ -255,6 +252,14 @@ static int open_set(struct measured *measured, const struct options *options,
     return EXIT_FINE;
 }
 
+struct dataset measured_own(const char *file)
+{
+    return (struct dataset){.name = base_name(file),
+                            .file = (char *)(uintptr_t)file,
+                            .to_B = (double)INFINITY,
+                            .fit_to_B = (double)INFINITY};
+}
+
 /* The data sets of one file of --data: those that name it, else the scenario's own job. */
 static int open_file(struct measured *measured, const struct options *options, const char *file)
 {
@@ -270,10 +275,7 @@ static int open_file(struct measured *measured, const struct options *options, c
     }
     if (found || code)
         return code;
-    struct dataset own = {.name = base_name(file),
-                          .file = (char *)(uintptr_t)file,
-                          .to_B = (double)INFINITY,
-                          .fit_to_B = (double)INFINITY};
+    struct dataset own = measured_own(file);
     return open_set(measured, options, &own);
 }
 

@@ -55,6 +55,19 @@ int measured_open(const struct options *options, const char *const *files, size_
                   struct measured *ret);
 void measured_close(struct measured *measured);
 
+/* A file of the scenario's own job: all its rows. */
+struct dataset measured_own(const char *file);
+
+/* A data set that says not which rows it means takes them all: refuse, in print, rows of another
+ * collective than the scenario's, and of experiments that are not one thing. The exit code. */
+int measured_check_rows(const struct dataset *about, const struct scenario *scenario,
+                        const struct observation *items, size_t first, size_t end);
+
+/* The value of a row as a point of a data set, from its time, or from its busbw where it has no
+ * time; NAN where it is none of its points. */
+double measured_value(const struct dataset *about, const struct scenario *scenario,
+                      const struct observation *item);
+
 /* Fill the predictions of a data set's points, with the changes applied. Where set->needed is
  * given, those of other sizes stay as they are. */
 enum status measured_predict(struct measured *measured, struct measured_set *set,

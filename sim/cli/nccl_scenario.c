@@ -164,21 +164,24 @@ static enum status run_candidate(const struct comparison *comparison, struct can
     return STATUS_OK;
 }
 
-/* A row of nccl-tests, out of place as NCCL's own table of costs means it. */
-static bool is_row(const struct observation *item)
+/* Seconds of a row of the scenario's collective, out of place as NCCL's own table of costs means
+ * it; NAN: it is none. */
+static double time_of(const struct comparison *comparison, const struct observation *item)
 {
-    bool collective =
-        observe_bus_factor(item->what, 2) > 0 || strcmp(item->what, "collective") == 0;
-    return collective && item->time_s > 0 && strcmp(item->variant, "in-place") != 0;
+    struct dataset own = measured_own(comparison->job->options->measured);
+    return strstr(item->variant, "in-place") ? (double)NAN
+                                             : measured_value(&own, comparison->scenario, item);
 }
 
-/* NULL: that size was not measured. */
-static const struct observation *measured_at(const struct observations *measured, double size_B)
+/* NAN: that size was not measured. */
+static double measured_at(const struct comparison *comparison, double size_B)
 {
+    const struct observations *measured = &comparison->measured;
     for (size_t i = 0; i < measured->count; i++)
-        if (is_row(&measured->items[i]) && fabs(measured->items[i].size_B - size_B) < 0.5)
-            return &measured->items[i];
-    return NULL;
+        if (time_of(comparison, &measured->items[i]) > 0 &&
+            fabs(measured->items[i].size_B - size_B) < 0.5)
+            return time_of(comparison, &measured->items[i]);
+    return (double)NAN;
 }
 
 enum column {
@@ -252,11 +255,11 @@ static enum status add_row(struct comparison *comparison, struct grid *grid, dou
         grid_set_int(grid, BEST_CHANNELS, best->channels);
         grid_set_real(grid, BEST, best->time_us);
     }
-    const struct observation *row = measured_at(&comparison->measured, size_B);
-    double measured_us = row ? row->time_s * 1e6 : 0;
-    if (row)
+    double measured_us = 1e6 * measured_at(comparison, size_B);
+    bool measured = measured_us > 0;
+    if (measured)
         grid_set_real(grid, MEASURED, measured_us);
-    if (row && chosen && chosen->time_us > comparison->floor_us) {
+    if (measured && chosen && chosen->time_us > comparison->floor_us) {
         double off = 100 * (chosen->time_us / measured_us - 1);
         grid_set_real(grid, OFF, off);
         comparison->judged++;
@@ -306,21 +309,34 @@ static void write_summary(const struct comparison *comparison, struct text *text
                     comparison->off / (double)comparison->judged, comparison->judged);
 }
 
-static enum status read_measured(struct comparison *comparison, struct error *error)
+/* Mistakes are printed; the exit code. */
+static int read_measured(struct comparison *comparison)
 {
     const char *path = comparison->job->options->measured;
-    enum status status = measured_read(path, &comparison->measured, &comparison->job->diag);
-    if (status == STATUS_NOMEM)
-        return error_set(error, status, "out of memory");
+    struct dataset own = measured_own(path);
+    struct diag_list diag;
+    diag_init(&diag);
+    enum status status = measured_read(path, &comparison->measured, &diag);
+    cli_warn(&diag);
+    diag_free(&diag);
+    if (status)
+        return status == STATUS_NOMEM ? EXIT_RUN_FAILED : EXIT_BAD_INPUT;
+    int code = measured_check_rows(&own, comparison->scenario, comparison->measured.items, 0,
+                                   comparison->measured.count);
     comparison->floor_us = (double)INFINITY;
     for (size_t i = 0; i < comparison->measured.count; i++)
-        if (is_row(&comparison->measured.items[i]))
-            comparison->floor_us =
-                fmin(comparison->floor_us, comparison->measured.items[i].time_s * 1e6);
-    if (!isinf(comparison->floor_us))
-        return STATUS_OK;
-    error_set(error, STATUS_INPUT, "%s: no row of an nccl-tests table", path);
-    return error_hint(error, "all_reduce_perf -b 8 -e 1G -f 2 > FILE writes one");
+        if (time_of(comparison, &comparison->measured.items[i]) > 0)
+            comparison->floor_us = fmin(comparison->floor_us,
+                                        1e6 * time_of(comparison, &comparison->measured.items[i]));
+    if (!code && isinf(comparison->floor_us)) {
+        fprintf(stderr,
+                "%s: no row of it is a measured time out of place\n"
+                "  hint: all_reduce_perf -b 8 -e 1G -f 2 > FILE writes such; a CSV needs columns "
+                "such as size_bytes,time_us\n",
+                path);
+        code = EXIT_BAD_INPUT;
+    }
+    return code;
 }
 
 static enum status write_comparison(struct comparison *comparison, struct text *text,
@@ -411,13 +427,13 @@ int nccl_scenario(struct nccl_job *job)
     if (!nccl_collective_of(scenario.collective, &comparison.collective))
         status = error_set(&error, STATUS_INPUT, "NCCL's formula does not know %s",
                            collective_name(scenario.collective));
-    if (!status && options->measured)
-        status = read_measured(&comparison, &error);
-    if (!status)
+    bool told = !status && options->measured && (code = read_measured(&comparison)) != EXIT_FINE;
+    if (!status && !told)
         status = settle(job, &scenario, comparison.mechanism, &error);
-    if (!status)
+    if (!status && !told)
         status = write_comparison(&comparison, &text, &error);
-    code = status ? cli_fail(&error) : cli_write(&options->shared, &text);
+    if (!told)
+        code = status ? cli_fail(&error) : cli_write(&options->shared, &text);
     for (size_t i = 0; i < comparison.count; i++) {
         pair_close(comparison.candidates[i].pair);
         free(comparison.candidates[i].pair);

@@ -14,7 +14,9 @@
  * Columns are known by the names in `columns` below, or by their last word where that is a unit:
  * "nccl_time_us" and "nccl_busbw_GBps" are a time and a rate of one series, "nccl", which becomes
  * the variant of its observations; "min_ns" and "p90_ns" are how far a time spreads. Others are
- * left out. A row needs a size (or payload; "32 MB" is one) and a time, a rate or a count.
+ * left out. What gdsim itself predicted (columns "mechanism" and "accounting") is refused, but for
+ * a series "measured". A row needs a size (or payload; "32 MB" is one) and a time, a rate or a
+ * count.
  */
 #include <csv.h>
 #include <math.h>
@@ -249,6 +251,21 @@ static bool is_measured(enum field kind)
     return kind == TIME || kind == ALGBW || kind == BUSBW || kind == COUNTED || kind == VALUE;
 }
 
+/* Whether the table is one that gdsim wrote: predictions, which only a name could take for
+ * measured. What such a table has beside them as a series "measured" stays. */
+static bool drop_predictions(struct reader *reader)
+{
+    bool mechanism = false, accounting = false;
+    for (size_t i = 0; i < reader->column_count; i++) {
+        mechanism |= strcmp(reader->fields[i], "mechanism") == 0;
+        accounting |= strcmp(reader->fields[i], "accounting") == 0;
+    }
+    for (size_t i = 0; mechanism && accounting && i < reader->series_count; i++)
+        if (strcmp(reader->label[i], "measured") != 0)
+            reader->filled[i] = false;
+    return mechanism && accounting;
+}
+
 static void read_names(struct reader *reader)
 {
     bool sized = false, probe = false, measured = false;
@@ -269,6 +286,18 @@ static void read_names(struct reader *reader)
         reader->counters = reader->counters || reader->kind[i] == PART;
         if (is_measured(reader->kind[i]))
             measured = reader->filled[reader->series[i]] = true;
+    }
+    if (drop_predictions(reader)) {
+        reader->useless = true;
+        for (size_t i = 0; i < reader->series_count; i++)
+            reader->useless = reader->useless && !reader->filled[i];
+        if (reader->useless)
+            diag_add(reader->diag, (struct mark){reader->in->name, reader->line, 1},
+                     "measured runs are laid beside a scenario; what was measured at these points "
+                     "goes into a column measured_us",
+                     "these are predictions of gdsim: the columns \"mechanism\" and "
+                     "\"accounting\" say so");
+        return;
     }
     reader->useless = !sized || !measured;
     if (reader->useless)

@@ -28,6 +28,12 @@ static inline const struct ledger *results_at(const struct results *results, siz
     return &results->ledgers[size * results->column_count + column];
 }
 
+/* False: that run was left out. */
+static inline bool results_has(const struct results *results, size_t size, size_t column)
+{
+    return results_at(results, size, column)->resources != NULL;
+}
+
 /* bytes / seconds; 0 when no time passed. */
 double results_algbw_Bps(const struct results *results, size_t size, size_t column);
 double results_busbw_Bps(const struct results *results, size_t size, size_t column);

@@ -64,6 +64,8 @@ void tidy_add(struct grid *grid, const struct results *results)
     struct cell cells[TIDY_COLUMNS];
     for (size_t s = 0; s < results->size_count; s++)
         for (size_t c = 0; c < results->column_count; c++) {
+            if (!results_has(results, s, c))
+                continue;
             tidy_cells(results, s, c, cells);
             grid_row(grid);
             for (size_t i = 0; i < TIDY_COLUMNS; i++) {
