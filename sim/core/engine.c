@@ -125,6 +125,9 @@ static void walk_free(struct walk *walk)
         free(walk->seen);
     }
     mailroom_free(&walk->mailroom);
+    for (size_t i = 0; walk->odd_ps && i < walk->used_count; i++)
+        free(walk->odd_ps[i]);
+    free(walk->odd_ps);
     walk->engine->records = walk->trace.records;
     walk->engine->record_capacity = walk->trace.capacity;
     walk->trace.records = NULL;
@@ -282,12 +285,13 @@ static enum status close_ledger(struct walk *walk)
     if (!trace_walk_back(&walk->trace, walk->last_cause, ledger))
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
     double chunk_B = walk->job->size_B / walk->plan->chunks;
-    const int64_t alike = walk->fold.kind ? walk->fold.units : 1;
+    const uint32_t units = walk->fold.kind ? walk->fold.units : 1;
+    const int64_t alike = walk->odd_ps ? 1 : units; /* odd ones have been counted one by one */
     int64_t setup_ps = 0;
-    ledger->nodes_alike = (uint32_t)alike;
-    ledger->transfers *= (uint64_t)alike;
-    ledger->slices *= (uint64_t)alike;
-    ledger->skipped *= (uint64_t)alike;
+    ledger->nodes_alike = units;
+    ledger->transfers *= units;
+    ledger->slices *= units;
+    ledger->skipped *= units;
     uint64_t *chunks =
         renew(&walk->engine->resource_chunks, ledger->resource_count, sizeof *chunks);
     if (!chunks)
@@ -295,9 +299,14 @@ static enum status close_ledger(struct walk *walk)
     count_chunks(walk, chunks);
     for (size_t r = 0; r < ledger->resource_count; r++) {
         struct ledger_resource *resource = &ledger->resources[r];
-        for (size_t node = 0; node < walk->nodes; node++)
-            add_used(&walk->used[r * walk->nodes + node],
-                     machine_kind(walk->machine, (uint32_t)node), resource);
+        for (uint32_t unit = 0; unit < (walk->odd_ps ? units : 1); unit++)
+            for (uint32_t node = 0; node < walk->nodes; node++) {
+                const size_t at = r * walk->nodes + node;
+                struct used used = walk->used[at];
+                if (walk->odd_ps && walk->odd_ps[at])
+                    used.busy_ps += walk->odd_ps[at][unit];
+                add_used(&used, machine_kind(walk->machine, unit * walk->nodes + node), resource);
+            }
         resource->busy_ps *= alike;
         resource->bytes = (double)chunks[r] * (double)alike * chunk_B;
     }
@@ -341,6 +350,10 @@ static enum status close_ledger(struct walk *walk)
     return STATUS_OK;
 }
 
+/* Where nodes differ, runs up to here are gone through rank by rank, so that the critical path can
+ * be followed. */
+#define TRACED_TRANSFERS ((uint64_t)1 << 18)
+
 /* How to go about a run, and what came of it. */
 struct attempt {
     struct fold fold;
@@ -357,6 +370,8 @@ static enum status run_once(struct engine *engine, const struct engine_job *job,
     if (status)
         return status;
     status = walk_init(&walk, engine, job, &attempt->fold, ledger, error);
+    if (attempt->width > 1 && machine_kind_count(walk.machine) > 1)
+        walk.trace.on = false; /* it follows one element, and the critical path many */
     int done = !status && attempt->width ? lockstep_run(&walk) : 0;
     if (done < 0)
         status = error->status;
@@ -373,6 +388,9 @@ static enum status run_once(struct engine *engine, const struct engine_job *job,
     ledger->queued = attempt->width == 0;
     if (attempt->width > 1)
         ledger->nodes_alike = 1;
+    if (attempt->width > 1 && machine_kind_count(job->routes->machine) > 1)
+        ledger->why_untraced = "nodes that differ, gone through together: the critical path is not "
+                               "followed, and the busiest resource is named";
     return status;
 }
 
@@ -405,30 +423,39 @@ static enum status run_attempts(struct engine *engine, const struct engine_job *
         enum status status = engine_learn(engine, plan, (uint32_t)machine->node.port_count, error);
         if (status)
             return status;
-        if (machine_fabric(machine) == FABRIC_ONE_SWITCH && machine_kind_count(machine) == 1)
+        if (machine_fabric(machine) == FABRIC_ONE_SWITCH)
             fold = engine->fold;
     }
+    /* Odd nodes: nobody stands for all, but without a queue all can be gone through together. */
+    const bool odd = machine_kind_count(machine) > 1;
+    const bool traced = job->trace && plan->steps * plan->ranks <= TRACED_TRANSFERS;
+    if (odd && job->walk == WALK_AUTO && traced)
+        fold = (struct fold){0};
     const char *why = NULL;
     for (;;) {
         struct attempt attempt = {.fold = fold};
         /* Lanes that are not folded nearly always meet somewhere: not worth the try. */
         if (!why && (job->walk == WALK_ORDER ||
                      (job->walk == WALK_AUTO && (fold.kind || plan->lanes == 1))))
-            attempt.width = job->walk == WALK_ORDER && fold.kind ? fold.units : 1;
+            attempt.width = fold.kind && (job->walk == WALK_ORDER || odd) ? fold.units : 1;
         enum status status = run_once(engine, job, &attempt, ret_ledger, error);
         if (status == STATUS_OK && !attempt.broken && !attempt.why) {
             ret_ledger->why_queued = why;
             return status;
         }
-        if (attempt.broken)
+        const bool together = odd && fold.kind;
+        if (attempt.broken || (status && status != STATUS_NOMEM && together))
             fold = (struct fold){0};
         else if (status)
             return status;
         else if (job->walk == WALK_ORDER) {
             error_set(error, STATUS_INPUT, "not without a queue: %s", attempt.why);
             return error_hint(error, "--walk auto takes the queue where it needs one");
-        } else
+        } else {
             why = attempt.why;
+            if (together)
+                fold = (struct fold){0};
+        }
     }
 }
 

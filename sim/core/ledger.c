@@ -72,6 +72,8 @@ const char *ledger_category_name(const struct ledger *ledger, const struct machi
 #define TEXT(number)    TEXT_OF(number)
 const char *ledger_untraced(const struct ledger *ledger)
 {
+    if (!ledger->traced && ledger->why_untraced)
+        return ledger->why_untraced;
     return ledger->traced || ledger->total_ps == 0
                ? ""
                : "more than " TEXT(LEDGER_MAX_TRACED) " stages and waits: the critical path is not "

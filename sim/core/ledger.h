@@ -45,7 +45,8 @@ struct ledger {
     size_t resource_count;      /* of one node */
     size_t kinds;               /* of nodes */
     struct ledger_resource *resources;
-    bool traced; /* whether critical is filled */
+    bool traced;              /* whether critical is filled; */
+    const char *why_untraced; /* why not; NULL: too many stages */
     /* resource_count + CATEGORY_COUNT entries; they add up to total_ps. Then, where there are odd
      * nodes, resource_count for each kind of them: the part of it that was spent there. */
     int64_t *critical;

@@ -171,7 +171,7 @@ int lockstep_run(struct walk *walk)
     size_t kinds;
     double total = 0;
     if (walk->job->accounting != ACCOUNTING_SERIAL || walk->job->walk != WALK_AUTO ||
-        !walk->fold.kind || walk->ranks != 1)
+        !walk->fold.kind || walk->ranks != 1 || machine_kind_count(walk->machine) > 1)
         return 0;
     int fits = learn(walk);
     if (fits > 0)

@@ -134,10 +134,10 @@ static bool slice_stage(struct order *order, struct moving *moving, uint32_t sta
             &(struct arrival){.key = moving->key, .lane = moving->key_lane, .cause = moving->next},
             next_ps[0] > moving->booked_ps[0]);
     }
-    const struct timed_stage *done = &moving->timing->stages[stage];
     moving->begun = moving->finish;
-    moving->key = event_key(stage, done->use_count,
-                            order->walk->lanes[moving->lane].order | (moving->issued & 0xffff));
+    if (stage < moving->timing->stage_count)
+        moving->key = event_key(stage, moving->timing->stages[stage].use_count,
+                                order->walk->lanes[moving->lane].order | (moving->issued & 0xffff));
     moving->key_lane = moving->lane;
     return true;
 }
@@ -169,7 +169,7 @@ static bool window_note(struct order *order, const struct moving *moving,
         return order_no_memory(order), false;
     const uint32_t window = mine->window_size;
     const size_t slot = moving->timing->slot;
-    if (mine->window_count > 0 && mine->slot != slot) {
+    if (mine->window_count > 0 && (mine->slot != slot || order->odd)) {
         const int64_t *before = mine->window[(moving->issued + window - 1u) % window].at_ps;
         for (uint32_t i = 0; i < width; i++)
             if (before[i] > moving->now_ps[i]) {
@@ -286,7 +286,7 @@ static enum status op_load(struct order *order, const struct plan_op *op,
             status = order_way(order, number, apart);
         if (status)
             return status;
-        if (lane->slices >= MANY_SLICES && walk->job->walk == WALK_AUTO)
+        if (lane->slices >= MANY_SLICES && walk->job->walk == WALK_AUTO && !order->odd)
             order->why = "transfers have many slices: the queue skips periods";
         if (order->why || walk->fold_broken)
             return STATUS_OK;
@@ -299,7 +299,7 @@ static enum status op_load(struct order *order, const struct plan_op *op,
         moving->place = place;
         moving->apart = apart;
     }
-    return STATUS_OK;
+    return order->odd ? order_odd_ways(order, *ret_count) : STATUS_OK;
 }
 
 static bool op_pass(struct order *order, uint32_t count)
@@ -316,18 +316,23 @@ static bool op_pass(struct order *order, uint32_t count)
             const struct lane *lane = &lanes[moving->lane];
             moving->slice = slice;
             moving->timing = slice == 0 ? lane->first_timing : lane->timing;
-            if (slice < lane->slices && moving->timing->stage_count > stages)
-                stages = moving->timing->stage_count;
+            moving->uses = order->lanes[moving->lane].uses;
+            moving->stage_count =
+                order->odd ? order_odd_stages(order, moving) : moving->timing->stage_count;
+            if (slice < lane->slices && moving->stage_count > stages)
+                stages = moving->stage_count;
+            if (slice < lane->slices && order->odd && !order_odd_busy(order, moving))
+                return false;
         }
         for (uint32_t stage = 0; stage < stages; stage++)
             for (uint32_t i = 0; i < count; i++) {
                 struct moving *moving = &order->moving[i];
                 const struct lane *lane = &lanes[moving->lane];
-                if (slice >= lane->slices || stage >= moving->timing->stage_count)
+                if (slice >= lane->slices || stage >= moving->stage_count)
                     continue;
                 if (!slice_stage(order, moving, stage))
                     return false;
-                if (stage + 1 == moving->timing->stage_count &&
+                if (stage + 1 == moving->stage_count &&
                     !slice_arrives(order, moving, receive_find(order, lane)))
                     return false;
             }
@@ -412,6 +417,9 @@ static void order_free(struct order *order)
         free(lane->window);
         free(lane->free_ps);
         free(lane->uses);
+        for (size_t s = 0; s < lane->single_count; s++)
+            free(lane->singles[s].uses);
+        free(lane->singles);
     }
     for (uint32_t i = 0; i < walk->ranks; i++) {
         while (order->inboxes && order->inboxes[i].count > 0)
@@ -423,15 +431,19 @@ static void order_free(struct order *order)
             free(order->moving[i].now_ps);
         }
     }
-    for (size_t i = 0; order->resources && i < walk->used_count; i++)
+    for (size_t i = 0; order->resources && i < walk->used_count; i++) {
         free(order->resources[i].free_ps);
+        order_odd_forget(&order->resources[i]);
+    }
     for (size_t i = 0; i < order->own_count; i++) {
         free(order->own[i]->free_ps);
+        order_odd_forget(order->own[i]);
         free(order->own[i]);
     }
     for (size_t i = 0; i < order->spare_count; i++)
         free(order->spare[i]);
     order_skip_free(order);
+    order_odd_free(order);
     free(order->last.at_ps);
     free(order->spare);
     free(order->own);
@@ -457,6 +469,8 @@ enum status order_run(struct walk *walk, uint32_t width, const char **ret_why)
     enum status status = order_init(&order);
     if (!status)
         status = order_skip_init(&order);
+    if (!status)
+        status = order_odd_init(&order);
     if (!status)
         status = run_steps(&order);
     *ret_why = order.why;

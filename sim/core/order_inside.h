@@ -5,12 +5,23 @@
 #include "sim/core/order.h"
 #include "sim/core/vector.h"
 
+struct order_single;
+struct order_book;
+struct order_odd;
+
+/* Who used a resource last: lane, way, and where on it. */
+struct order_user {
+    uint32_t lane, apart;
+    size_t slot;
+    uint16_t use;
+    int64_t last_ps; /* for so long */
+};
+
 struct order_resource {
     int64_t *free_ps; /* vector; NULL: not used yet */
-    int64_t last_ps;  /* the last service */
-    uint32_t lane, apart;
-    size_t slot;           /* lane, way, */
-    uint16_t use;          /* and where on it: who used it last */
+    struct order_user user;
+    struct order_book *watched; /* of units that are watched; order_odd.c */
+    uint32_t watched_count;
     uint32_t place, owner; /* of what someone has for himself */
     uint16_t number;
     struct used *used;
@@ -49,19 +60,34 @@ struct order_lane {
     const struct timing *way; /* that `uses` are of, to that place */
     uint32_t to, apart;
     struct order_resource **uses;
+    struct order_single *singles; /* of order_odd.c, by unit, upwards */
+    size_t single_count;
+    const struct timing *singles_of, *first; /* what they are of, */
+    uint32_t singles_to, watched;            /* and how many units were watched then */
+};
+
+/* An element that is not passed together with its neighbours: its unit of the fold. */
+struct order_single {
+    uint32_t unit;
+    const struct timing *timing, *first_timing; /* of its own; NULL: the usual ones */
+    struct order_resource **uses;
 };
 
 /* A slice on its way, with vectors. */
 struct moving {
     uint32_t lane, place, apart, slice;
     const struct timing *timing;
-    uint64_t key; /* of the event that let it do the last thing it did */
+    struct order_resource **uses; /* of the timing */
+    size_t stage_count;           /* the most of any element */
+    uint64_t key;                 /* of the event that let it do the last thing it did */
     uint32_t key_lane;
     uint32_t issued; /* slices of the lane before it */
     int64_t *now_ps, *head_ps, *finish_ps, *next_ps, *booked_ps;
     uint32_t record;
     struct trace_cause begun, finish, next;
 };
+
+#define ORDER_MEETS "two lanes meet at a resource, and who asks first depends on times"
 
 struct order {
     struct walk *walk;
@@ -76,6 +102,7 @@ struct order {
     int64_t **spare; /* vectors */
     size_t spare_count, spare_capacity;
     struct arrival last;
+    struct order_odd *odd; /* nodes that differ; NULL: none do, or there is but one element */
     struct rounds *rounds; /* of loops; see order_skip.c. NULL: all turns are gone through */
     bool meets[ROUTE_MAX_USES + 1]; /* in the present stage, by use: the last user was another */
     bool sliced;                    /* some transfer has more than one slice */
@@ -141,6 +168,37 @@ void order_tidy(struct order *order, uint32_t place);
 /* The resources of the transfer that a lane has loaded, found once for as long as it keeps to it.
  */
 enum status order_way(struct order *order, uint32_t lane, uint32_t apart);
+
+/* The order_resources that a timing uses, for a lane whose transfer has been loaded. False: out of
+ * memory, or order->why. */
+bool order_uses(struct order *order, uint32_t lane, const struct timing *timing,
+                struct order_resource ***uses);
+
+/* The same for the elements of a strip; see order_stage.c. */
+bool order_pass(struct order *order, struct moving *moving, uint32_t stage, struct strip strip);
+bool order_asks_in_order(const struct order *order, const struct order_resource *resource,
+                         const struct moving *moving, bool at_once, uint32_t apart,
+                         struct strip strip, int64_t last_ps);
+static inline bool order_same_user(const struct order_user *a, const struct order_user *b)
+{
+    return a->lane == b->lane && a->apart == b->apart && a->slot == b->slot && a->use == b->use;
+}
+
+/* ---- nodes that differ: order_odd.c ---------------------------------------------------------- */
+
+enum status order_odd_init(struct order *order);
+void order_odd_free(struct order *order);
+/* Which elements go their own ways, for all `count` transfers that have been loaded. */
+enum status order_odd_ways(struct order *order, uint32_t count);
+/* Count how long a slice keeps resources busy. */
+bool order_odd_busy(struct order *order, const struct moving *moving);
+size_t order_odd_stages(const struct order *order, const struct moving *moving);
+bool order_odd_stage(struct order *order, struct moving *moving, uint32_t stage);
+/* A use: 1 it has been served, 0 it is in order and still to be served, -1 order->why, or out of
+ * memory. */
+int order_odd_use(struct order *order, struct moving *moving, uint16_t at, uint16_t number,
+                  struct strip strip);
+void order_odd_forget(struct order_resource *resource);
 
 /* Take a slice through one stage. False: order->why says why not, or out of memory. */
 bool order_stage(struct order *order, struct moving *moving, uint32_t stage);

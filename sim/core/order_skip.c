@@ -109,9 +109,11 @@ static bool put_resource(const struct order *order, struct turn *turn, size_t in
         return true;
     return words_put(&turn->state, (int64_t)index) &&
            words_put(&turn->state, resource->free_ps[0] - turn->low_ps) &&
-           words_put(&turn->state, (int64_t)((uint64_t)resource->lane << 32 | resource->apart)) &&
-           words_put(&turn->state, (int64_t)(resource->slot << 16 | resource->use)) &&
-           words_put(&turn->state, resource->last_ps) && put_cause(order, turn, &resource->cause);
+           words_put(&turn->state,
+                     (int64_t)((uint64_t)resource->user.lane << 32 | resource->user.apart)) &&
+           words_put(&turn->state, (int64_t)(resource->user.slot << 16 | resource->user.use)) &&
+           words_put(&turn->state, resource->user.last_ps) &&
+           put_cause(order, turn, &resource->cause);
 }
 
 static bool put_receive(const struct order *order, struct turn *turn,

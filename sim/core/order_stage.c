@@ -61,19 +61,15 @@ static struct order_resource *resource_own(struct order *order, uint32_t place, 
     return order->own[order->own_count++] = own;
 }
 
-enum status order_way(struct order *order, uint32_t index, uint32_t apart)
+bool order_uses(struct order *order, uint32_t index, const struct timing *timing,
+                struct order_resource ***ret_uses)
 {
     struct walk *walk = order->walk;
-    const struct lane *lane = &walk->lanes[index];
-    struct order_lane *mine = &order->lanes[index];
-    const struct transfer *arrives = lane_arrives(walk, lane);
-    const struct timing *timing = lane->timing; /* a first timing has the same uses */
-    if (mine->way == timing && mine->to == arrives->to && mine->apart == apart)
-        return STATUS_OK;
-    struct order_resource **uses = realloc(mine->uses, (timing->use_count + 1) * sizeof *uses);
+    const struct transfer *arrives = lane_arrives(walk, &walk->lanes[index]);
+    struct order_resource **uses = realloc(*ret_uses, (timing->use_count + 1) * sizeof *uses);
     if (!uses)
-        return order_no_memory(order);
-    mine->uses = uses;
+        return order_no_memory(order), false;
+    *ret_uses = uses;
     const uint32_t ends[2] = {arrives->from % walk->ranks, arrives->to};
     for (size_t i = 0; i < timing->use_count; i++) {
         const struct timed_use *use = &timing->uses[i];
@@ -86,20 +82,34 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
                                         use->resource);
             uses[i] = resource_own(order, place, use->resource, owner, &walk->used[at]);
             if (!uses[i])
-                return order_no_memory(order);
+                return order_no_memory(order), false;
         }
         if ((use->queues || use->busy_ps > 0) && !uses[i]->free_ps) {
             uses[i]->free_ps = calloc(order->width, sizeof(int64_t));
             if (!uses[i]->free_ps)
-                return order_no_memory(order);
-            uses[i]->lane = UINT32_MAX;
+                return order_no_memory(order), false;
+            uses[i]->user.lane = UINT32_MAX;
         }
     }
     for (size_t i = 0; i < timing->stage_count; i++)
         if (timing->stages[i].blocking && !uses[timing->stages[i].first_use]->free_ps) {
             order->why = "a lane waits by itself for its stage";
-            return STATUS_OK;
+            return false;
         }
+    return true;
+}
+
+enum status order_way(struct order *order, uint32_t index, uint32_t apart)
+{
+    const struct lane *lane = &order->walk->lanes[index];
+    struct order_lane *mine = &order->lanes[index];
+    const struct transfer *arrives = lane_arrives(order->walk, lane);
+    const struct timing *timing = lane->timing; /* a first timing has the same uses */
+    if (mine->way == timing && mine->to == arrives->to && mine->apart == apart)
+        return STATUS_OK;
+    mine->way = NULL;
+    if (!order_uses(order, index, timing, &mine->uses))
+        return order->why ? STATUS_OK : STATUS_NOMEM;
     mine->way = timing;
     mine->to = arrives->to;
     mine->apart = apart;
@@ -107,9 +117,9 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
 }
 
 /* Whether slices so far have begun their service before each of these asks. */
-static bool asks_in_order(const struct order *order, const struct order_resource *resource,
-                          const struct moving *moving, bool at_once, uint32_t apart,
-                          struct strip strip)
+bool order_asks_in_order(const struct order *order, const struct order_resource *resource,
+                         const struct moving *moving, bool at_once, uint32_t apart,
+                         struct strip strip, int64_t last_ps)
 {
     struct stretch s = {.from = strip.from};
     while (stretch_next(order, apart, strip, &s))
@@ -117,7 +127,7 @@ static bool asks_in_order(const struct order *order, const struct order_resource
             int64_t asks = moving->now_ps[s.from + i];
             if (!at_once && moving->head_ps[s.from + i] > asks)
                 asks = moving->head_ps[s.from + i];
-            if (asks <= resource->free_ps[s.to + i] - resource->last_ps)
+            if (asks <= resource->free_ps[s.to + i] - last_ps)
                 return false;
         }
     return true;
@@ -192,18 +202,27 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
 {
     const uint16_t number = (uint16_t)(stage->first_use + at);
     const struct timed_use *use = &moving->timing->uses[number];
-    struct order_resource *resource = order->lanes[moving->lane].uses[number];
+    struct order_resource *resource = moving->uses[number];
     if (!use->queues && use->busy_ps == 0)
         return true;
+    if (width > 1 && order->odd) {
+        const int served = order_odd_use(order, moving, at, number, strip);
+        if (served == 0)
+            use_serve(order, moving, use, resource, width, strip);
+        return served >= 0;
+    }
     const uint32_t apart = use->end == END_SRC ? 0 : moving->apart;
-    const size_t slot = moving->timing->slot;
+    const struct order_user user = {.lane = moving->lane,
+                                    .apart = moving->apart,
+                                    .slot = moving->timing->slot,
+                                    .use = number,
+                                    .last_ps = use->busy_ps};
     if (strip.from == 0)
-        order->meets[at] = (resource->lane != moving->lane || resource->apart != moving->apart ||
-                            resource->slot != slot || resource->use != number) &&
-                           resource->lane != UINT32_MAX;
-    if (order->meets[at] &&
-        !asks_in_order(order, resource, moving, stage->blocking, apart, strip)) {
-        order->why = "two lanes meet at a resource, and who asks first depends on times";
+        order->meets[at] =
+            !order_same_user(&resource->user, &user) && resource->user.lane != UINT32_MAX;
+    if (order->meets[at] && !order_asks_in_order(order, resource, moving, stage->blocking, apart,
+                                                 strip, resource->user.last_ps)) {
+        order->why = ORDER_MEETS;
         return false;
     }
     if (strip.from == 0) {
@@ -213,13 +232,8 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
         resource->used->busy_ps += use->busy_ps;
     }
     use_serve(order, moving, use, resource, width, strip);
-    if (strip.end == width) {
-        resource->lane = moving->lane;
-        resource->apart = moving->apart;
-        resource->slot = slot;
-        resource->use = number;
-        resource->last_ps = use->busy_ps;
-    }
+    if (strip.end == width)
+        resource->user = user;
     return true;
 }
 
@@ -227,7 +241,7 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
 static void thread_waits(struct order *order, struct moving *moving,
                          const struct timed_stage *stage, struct strip strip)
 {
-    struct order_resource *thread = order->lanes[moving->lane].uses[stage->first_use];
+    struct order_resource *thread = moving->uses[stage->first_use];
     const bool source = moving->timing->uses[stage->first_use].end == END_SRC;
     struct stretch s = {.from = strip.from};
     while (stretch_next(order, source ? 0 : moving->apart, strip, &s)) {
@@ -296,9 +310,16 @@ static ALWAYS_INLINE bool stage_pass(struct order *order, struct moving *moving,
     return true;
 }
 
+bool order_pass(struct order *order, struct moving *moving, uint32_t stage, struct strip strip)
+{
+    return stage_pass(order, moving, stage, order->width, strip);
+}
+
 bool order_stage(struct order *order, struct moving *moving, uint32_t stage)
 {
     const uint32_t width = order->width;
+    if (order->odd)
+        return order_odd_stage(order, moving, stage);
     if (width == 1)
         return stage_pass(order, moving, stage, 1, (struct strip){0, 1});
     for (uint32_t from = 0; from < width; from += STRIP) {

@@ -241,6 +241,9 @@ void scenario_read_machine(const struct object_reader *reader, struct yaml_node 
     struct yaml_node *odd = yaml_map_get(root, "odd");
     if (diag_count(reader->diag) == before)
         scenario_read_odd(reader, odd, machine);
+    if (machine->odd_count > 0 && scenario->report == REPORT_CROSSINGS)
+        diag_add(reader->diag, odd->mark, "leave odd out, or take another report",
+                 "report: crossings says what a transfer costs usual nodes");
     if (diag_count(reader->diag) == before && machine_finish(machine, &error)) {
         const struct yaml_entry *entry = odd ? yaml_map_entry(odd, error.subject) : NULL;
         if (!entry)

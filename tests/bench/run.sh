@@ -7,6 +7,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 GDSIM=${GDSIM:-out/bin/gdsim}
 TABLE=scenarios/worked-table.yaml
+ODD=scenarios/one-odd-host.yaml
 mkdir -p out
 csv=out/bench.csv
 wanted=("$@")
@@ -77,6 +78,22 @@ against() { # NAME BAR FIRST SECOND START (arguments, in one word each)
     row "$name" "$second" "$(timed 3 $4)" "$bar times" "$(over $((second - start)) $((first - start)))"
 }
 
+ten_times() { # ARGUMENTS...: seconds of CPU of ten runs
+    local TIMEFORMAT='%U %S'
+    { time for _ in 1 2 3 4 5 6 7 8 9 10; do "$GDSIM" "$@" >out/bench.out; done; } 2>&1 |
+        awk '{ print $1 + $2 }'
+}
+# One node of many that differs, against all alike: seconds of whole runs, since an instruction of
+# vectors does more than others.
+odd() { # NAME ODD ARGUMENTS...
+    local name=$1 odd="odd={a: $2}" alike differs
+    shift 2
+    is_wanted "$name" || return 0
+    alike=$(ten_times run $ODD "$@" --set odd={}) differs=$(ten_times run $ODD "$@" --set "$odd")
+    row "$name" "$(counted run $ODD "$@" --set "$odd")" "$(timed 1 run $ODD "$@" --set "$odd")" \
+        "20 times" "$(over "$differs" "$alike")"
+}
+
 ring="run $TABLE -a pipelined -m gdr"
 # Start-up.
 seconds start-up-list 0.02 short list mechanisms
@@ -98,6 +115,18 @@ seconds auto-hierarchical-1048576-1GiB 1 short run tests/bench/rails.yaml -a pip
 seconds auto-hierarchical-1048576-1TB 1 short run tests/bench/rails.yaml -a pipelined -A hierarchical --set nodes=131072 -S 1TB
 seconds auto-ring-65536-1TB 0.02 short $ring --set nodes=65536 -S 1TB
 seconds auto-tree-4096 8 long $ring -A double_tree --set nodes=4096 -S 1GiB
+# One node of 1024 that differs.
+acs='{nodes: 17, links: {sw0-nic0: {acs: RR+CR}}}'
+slow='{nodes: 17, devices: {nic0: {rate: 100 Gb/s}}}'
+odd odd-ring-serial-acs "$acs" -a serial -S 1GiB
+odd odd-ring-serial-slow-nic "$slow" -a serial -S 1GiB
+odd odd-ring-slow-nic "$slow" -S 8MB
+odd odd-ring-slow-nic-1GiB "$slow" -S 1GiB
+odd odd-ring-acs "$acs" -S 8MB
+odd odd-doubling-acs "$acs" -A recursive_doubling -S 8MB
+odd odd-halving-acs "$acs" -A halving_doubling -S 8MB
+odd odd-nccl_tree-acs "$acs" -A nccl_tree -S 8MB
+odd odd-double_tree-acs "$acs" -A double_tree -S 8MB
 # Whole runs: 16 GiB against 16 MiB.
 against size-ring-64 1.5 "$ring --set nodes=64 -S 16MiB" "$ring --set nodes=64 -S 16GiB" "list mechanisms"
 # The three hottest paths: the queue, the vectors, one element.
