@@ -1,5 +1,4 @@
 /* cmd_list.c: gdsim list: what there is, from the tables themselves. */
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +7,14 @@
 #include "models/registry.h"
 #include "sim/cli/cli.h"
 #include "sim/core/units.h"
+#include "sim/load/file.h"
+
+#define MOST_NAMES 256
 
 static const char doc[] = "List what gdsim knows.\v"
                           "Examples:\n"
                           "  gdsim list mechanisms\n"
+                          "  gdsim list presets     what a scenario can be laid on: extends: NAME\n"
                           "  gdsim list params      the schema page of scenarios/README.md\n";
 
 static int list_mechanisms(void)
@@ -80,45 +83,66 @@ static int list_params(void)
     return EXIT_FINE;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int list_algorithms(void)
 {
+    char *names[MOST_NAMES];
     const char *root = cli_root();
-    char path[4096];
-    char *names[256];
-    size_t count = 0;
-    if (!root)
-        return EXIT_RUN_FAILED;
-    snprintf(path, sizeof path, "%s/lua", root);
-    DIR *directory = opendir(path);
-    if (!directory)
-        return EXIT_RUN_FAILED;
-    for (struct dirent *entry; count < 256 && (entry = readdir(directory));) {
-        char *dot = strrchr(entry->d_name, '.');
-        if (dot && strcmp(dot, ".lua") == 0)
-            names[count++] = strdup(entry->d_name);
-    }
-    closedir(directory);
-    qsort(names, count, sizeof names[0], by_name);
+    char *folder = root ? file_path("%s/lua", root) : NULL;
+    size_t count = folder ? file_names(folder, ".lua", names, MOST_NAMES) : 0;
     for (size_t i = 0; i < count; i++) {
-        printf("%.*s\n", (int)strlen(names[i]) - 4, names[i]);
+        printf("%s\n", names[i]);
         free(names[i]);
     }
-    return EXIT_FINE;
+    free(folder);
+    return count > 0 ? EXIT_FINE : EXIT_RUN_FAILED;
+}
+
+/* The first sentence of the comment at the top of a preset; false: it is a part of others. */
+static bool preset_words(const char *folder, const char *name, char *words, size_t size)
+{
+    char *text = NULL, *path = file_path("%s/%s.yaml", folder, name);
+    size_t length, used = 0;
+    struct error error;
+    words[0] = '\0';
+    if (path && !file_read(path, (size_t)1 << 20, &text, &length, &error))
+        for (const char *at = text; at[0] == '#' && used + 1 < size;) {
+            size_t line = strcspn(at, "\n");
+            const char *end = strstr(at, ". ");
+            size_t take = end && (size_t)(end - at) < line ? (size_t)(end - at) : line;
+            used += (size_t)snprintf(words + used, size - used, "%s%.*s", used ? " " : "",
+                                     (int)(take - 2), at + 2);
+            at += line + (at[line] == '\n');
+            if (take < line || at[-2] == '.')
+                break;
+        }
+    free(path);
+    free(text);
+    if (used > 0 && used < size && words[used - 1] == '.')
+        words[used - 1] = '\0';
+    return strncmp(words, "Part of presets", 15) != 0;
+}
+
+static int list_presets(void)
+{
+    char *names[MOST_NAMES], words[200];
+    const char *root = cli_root();
+    char *folder = root ? file_path("%s/models/catalog", root) : NULL;
+    size_t count = folder ? file_names(folder, ".yaml", names, MOST_NAMES) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (preset_words(folder, names[i], words, sizeof words))
+            printf("%-18s %s\n", names[i], words);
+        free(names[i]);
+    }
+    free(folder);
+    return count > 0 ? EXIT_FINE : EXIT_RUN_FAILED;
 }
 
 static const struct {
     const char *name;
     int (*list)(void);
-} subjects[] = {{"mechanisms", list_mechanisms},
-                {"models", list_models},
-                {"params", list_params},
-                {"parameters", list_params},
-                {"algorithms", list_algorithms}};
+} subjects[] = {{"mechanisms", list_mechanisms}, {"models", list_models},
+                {"params", list_params},         {"parameters", list_params},
+                {"algorithms", list_algorithms}, {"presets", list_presets}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -128,18 +152,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     }
     if (key == ARGP_KEY_END && !*subject)
-        argp_error(state, "list what? mechanisms, models, params or algorithms");
+        argp_error(state, "list what? mechanisms, models, params, algorithms or presets");
     return ARGP_ERR_UNKNOWN;
 }
 
 int cmd_list(int argc, char **argv)
 {
     const char *subject = NULL;
-    cli_parse(argc, argv, NULL, parse, "mechanisms|models|params|algorithms", doc, &subject);
+    cli_parse(argc, argv, NULL, parse, "mechanisms|models|params|algorithms|presets", doc,
+              &subject);
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
         if (strcmp(subjects[i].name, subject) == 0)
             return subjects[i].list();
-    fprintf(stderr, "gdsim list: \"%s\" is not one of mechanisms, models, params, algorithms\n",
+    fprintf(stderr,
+            "gdsim list: \"%s\" is not one of mechanisms, models, params, algorithms, presets\n",
             subject);
     return EXIT_BAD_INPUT;
 }

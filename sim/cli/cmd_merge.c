@@ -111,10 +111,13 @@ static enum status open_shard(struct merge *merge, const char *path, struct erro
     } else if (!status &&
                (json != merge->json || of != merge->of || strcmp(head, merge->head) != 0 ||
                 (!json && strcmp(shard.line, merge->columns) != 0))) {
-        status = error_set(error, STATUS_INPUT,
-                           "%s and %s are not of one sweep: their first lines "
-                           "differ",
-                           merge->files[0], path);
+        if (of != merge->of && (of == 1 || merge->of == 1))
+            status = error_set(error, STATUS_INPUT, "%s is a whole sweep, no shard of one",
+                               of == 1 ? path : merge->files[0]);
+        else
+            status = error_set(error, STATUS_INPUT,
+                               "%s and %s are not of one sweep: their first lines differ",
+                               merge->files[0], path);
     }
     if (!status && merge->shards[number - 1].path)
         status = error_set(error, STATUS_INPUT, "%s and %s are both shard %" PRIu64 "/%" PRIu64,
@@ -232,8 +235,9 @@ static enum status merge_to(struct merge *merge, struct error *error)
         if (status)
             (void)unlink(part);
         if (!status)
-            printf("%" PRIu64 " points of %" PRIu64 " shards in %s\n", merge->points, merge->of,
-                   merge->output);
+            printf("%" PRIu64 " points of %" PRIu64 " shards in %s; the sweep's command without "
+                   "--shard and with --resume -o %s says what it found\n",
+                   merge->points, merge->of, merge->output, merge->output);
     } else if (to && !status && (fflush(to) || ferror(to))) {
         status = output_fault("standard output", errno, error);
     }

@@ -7,6 +7,7 @@
 #include "sim/report/comparison.h"
 #include "sim/report/crossings.h"
 #include "sim/report/head.h"
+#include "sim/report/limit.h"
 #include "sim/report/tidy.h"
 
 static const char doc[] =
@@ -95,6 +96,24 @@ static enum status write_comparison(const struct options *options, struct experi
     return status;
 }
 
+/* One ring leaves a node by one NIC: who looks at a rate should know that others lie idle. */
+static void write_idle_nics(struct text *text, const struct results *results)
+{
+    for (size_t c = 0; c < results->column_count; c++) {
+        size_t used, all;
+        limit_nics(results_at(results, results->size_count - 1, c), results->machine, &used, &all);
+        if (used < all)
+            text_printf(text,
+                        "%s over %s: %zu of %zu NICs of a node carry bytes%s (lua/README.md, "
+                        "Which NIC?)\n",
+                        results->columns[c].plan->name, results->columns[c].mechanism->name, used,
+                        all,
+                        results->columns[c].plan->collective == COLLECTIVE_ALLREDUCE
+                            ? "; rings and nccl_tree use all"
+                            : "");
+    }
+}
+
 /* One row a point. A comparison's rows hold both accountings, as its table does. */
 static enum status write_tidy(const struct options *options, struct experiment *experiment,
                               struct text *text, struct error *error)
@@ -102,6 +121,7 @@ static enum status write_tidy(const struct options *options, struct experiment *
     const struct scenario *scenario = experiment->scenario;
     struct grid *grid = tidy_new();
     struct results results;
+    struct text idle = {0};
     const char *untraced = "";
     bool both = scenario->report == REPORT_COMPARISON && !options->accounting &&
                 scenario->accounting == ACCOUNTING_SERIAL;
@@ -109,6 +129,8 @@ static enum status write_tidy(const struct options *options, struct experiment *
     if (!status) {
         tidy_add(grid, &results);
         untraced = results_untraced(&results);
+        if (scenario->transfer_count == 0)
+            write_idle_nics(&idle, &results);
         experiment_free_results(&results);
     }
     if (!status && both) {
@@ -121,8 +143,12 @@ static enum status write_tidy(const struct options *options, struct experiment *
     }
     if (!status)
         status = write_grid(options, grid, text, error);
-    if (!status && *untraced && (!options->format || strcmp(options->format, "table") == 0))
+    bool people = !options->format || strcmp(options->format, "table") == 0;
+    if (!status && *untraced && people)
         text_printf(text, "share -: %s\n", untraced);
+    if (!status && people && idle.length)
+        text_printf(text, "%s", idle.data);
+    text_free(&idle);
     grid_free(grid);
     return status;
 }

@@ -90,6 +90,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "which script?");
         if (options->gpus < 1 || options->rails < 1)
             argp_error(state, "--gpus-per-node and --rails must be at least 1");
+        if (options->first / options->gpus == options->last / options->gpus &&
+            options->first % options->gpus != 0)
+            argp_error(state, "%lu%s%.0lu ranks are no whole nodes of %lu GPUs", options->first,
+                       options->last > options->first ? " to " : "",
+                       options->last > options->first ? options->last : 0, options->gpus);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -270,7 +275,10 @@ int cmd_verify(int argc, char **argv)
     if (scenario_script_path(NULL, root, options.script, &path, &error))
         return cli_fail(&error);
     int code = EXIT_FINE;
-    for (unsigned long ranks = options.first; ranks <= options.last; ranks++) {
+    unsigned long start = (options.first + options.gpus - 1) / options.gpus * options.gpus;
+    if (options.gpus > 1 && options.first < options.last)
+        fprintf(stderr, "# only multiples of %lu: nodes are alike\n", options.gpus);
+    for (unsigned long ranks = start; ranks <= options.last; ranks += options.gpus) {
         int one = verify_one(path, &options, (uint32_t)ranks);
         code = one > code ? one : code;
     }

@@ -135,8 +135,9 @@ struct study {
     const struct scenario *scenario;
     const char *algorithm;
     struct point before, all; /* all: the remedies that do no harm, no upgrade */
+    struct point bought;      /* all upgrades together, without the remedies */
     struct tried tried[MAX_TRIED];
-    size_t count, remedies;
+    size_t count, remedies, upgrades;
     bool mends[MAX_TRIED]; /* by place in the table: applies, and is no upgrade */
 };
 
@@ -180,6 +181,7 @@ static enum status try_alone(struct study *study, size_t remedy, struct error *e
     study->count++;
     study->mends[remedy] = !remedy_table[remedy].upgrade;
     study->remedies += study->mends[remedy];
+    study->upgrades += !study->mends[remedy];
     status = try_chosen(study, chosen, &tried->point, error);
     tried->harms = !status && faster(&study->before, &tried->point);
     return status;
@@ -228,6 +230,25 @@ static enum status try_together(struct study *study, struct error *error)
     return status;
 }
 
+/* A bottleneck that is bought away leaves the next one: together upgrades may gain what none does
+ * alone. */
+static enum status try_upgrades(struct study *study, struct error *error)
+{
+    bool chosen[MAX_TRIED] = {false};
+    for (size_t i = 0; i < study->count; i++)
+        chosen[study->tried[i].remedy] = remedy_table[study->tried[i].remedy].upgrade;
+    return try_chosen(study, chosen, &study->bought, error);
+}
+
+static bool buys_more_together(const struct study *study)
+{
+    bool more = faster(&study->bought, &study->before);
+    for (size_t i = 0; i < study->count; i++)
+        if (remedy_table[study->tried[i].remedy].upgrade)
+            more = more && faster(&study->bought, &study->tried[i].point);
+    return more;
+}
+
 /* One line that names the changes of one sort. */
 enum sort { HELPS, HELPS_TOGETHER, IDLE, HARMS, SORT_COUNT };
 
@@ -267,6 +288,8 @@ static enum status each(struct study *study, bool people, struct grid *grid, str
     }
     if (!status && study->remedies > 1)
         status = try_together(study, error);
+    if (!status && study->upgrades > 1)
+        status = try_upgrades(study, error);
     cli_step_end();
     if (status)
         return status;
@@ -275,6 +298,8 @@ static enum status each(struct study *study, bool people, struct grid *grid, str
     qsort(study->tried, study->count, sizeof study->tried[0], by_gain);
     if (study->remedies > 1)
         add_row(grid, "all remedies together", "remedy", &study->before, &study->all);
+    if (study->upgrades > 1 && (!people || buys_more_together(study)))
+        add_row(grid, "all upgrades together", "upgrade", &study->before, &study->bought);
     for (size_t i = 0; i < study->count; i++) {
         const struct remedy *remedy = &remedy_table[study->tried[i].remedy];
         if (!people || sort_of(study, &study->tried[i]) == HELPS)

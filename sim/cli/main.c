@@ -26,7 +26,7 @@ static const struct {
      "fit named parameters to measured runs and write them as a preset"},
     {"import", cmd_import, "read NCCL XML, topo -m, lspci or gdprobe facts into a scenario"},
     {"nccl", cmd_nccl, "NCCL's own choice of algorithm and protocol, and whether a log agrees"},
-    {"list", cmd_list, "list mechanisms, models, parameters or algorithms"},
+    {"list", cmd_list, "list mechanisms, models, parameters, algorithms or presets"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

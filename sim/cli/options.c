@@ -18,7 +18,8 @@ enum { OPTION_STATS = 256 };
 
 static const struct argp_option option_table[] = {
     {"set", 's', "KEY=VALUE", 0, "set any key of the scenario, e.g. --set nodes=16", 0},
-    {"sizes", 'S', "LIST", 0, "message sizes instead of the scenario's, e.g. 1 MB,64 MiB", 0},
+    {"sizes", 'S', "LIST", 0,
+     "message sizes instead of the scenario's, e.g. 1 MB,64 MiB or 8 B:1 GiB:x2", 0},
     {"accounting", 'a', "serial|pipelined", 0, "instead of the scenario's", 0},
     {"algorithm", 'A', "NAME|FILE", 0, "script instead of the scenario's", 0},
     {"mechanism", 'm', "NAME", 0, "this mechanism only", 0},

@@ -10,6 +10,15 @@
 enum status file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length,
                       struct error *error);
 
+/* The names of files in a folder that end so, without the ending, in order; at most `most`. The
+ * caller frees each. */
+size_t file_names(const char *directory, const char *ending, char **ret_names, size_t most);
+
+/* What may have been meant by a name that no such file has: "did you mean ...?", or "" when nothing
+ * is near or holds the word. */
+void file_near(const char *directory, const char *ending, const char *word, char *buffer,
+               size_t size);
+
 /* Whether a regular file is there. */
 int file_exists(const char *path);
 

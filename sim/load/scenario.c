@@ -61,6 +61,19 @@ static bool is_preset(const struct scenario_request *request, const char *path)
            strncmp(path + root, catalog, sizeof catalog - 1) == 0;
 }
 
+static void no_file(const struct scenario_request *request, struct diag_list *diag,
+                    const struct yaml_node *name, const char *path)
+{
+    char near[200] = "";
+    char *catalog = is_preset(request, path) ? file_path("%s/models/catalog", request->root) : NULL;
+    if (catalog)
+        file_near(catalog, ".yaml", name->text, near, sizeof near);
+    free(catalog);
+    diag_add(diag, name->mark,
+             near[0] ? near : "gdsim list presets shows presets; a file's name ends in .yaml",
+             "there is no \"%s\" to extend (looked for %s)", name->text, path);
+}
+
 /* Lay the tree of one `extends` entry under what is there so far. */
 static enum status extend(const struct scenario_request *request, struct diag_list *diag,
                           const struct stack *stack, const struct yaml_node *name,
@@ -83,8 +96,7 @@ static enum status extend(const struct scenario_request *request, struct diag_li
         }
     enum status status = STATUS_INPUT;
     if (!file_exists(path))
-        diag_add(diag, name->mark, "presets stand in models/catalog; a file's name ends in .yaml",
-                 "there is no \"%s\" to extend (looked for %s)", name->text, path);
+        no_file(request, diag, name, path);
     else
         status = load_tree(request, diag, path, stack, &tree);
     bool preset = is_preset(request, path);
@@ -128,6 +140,8 @@ static enum status load_tree(const struct scenario_request *request, struct diag
     const struct yaml_node *before = base ? base->root : NULL;
     if (!status && base)
         status = yaml_tree_merge(base, own);
+    if (!status && base && base->root != before)
+        base->root->mark = own->root->mark; /* what is missing is missing in this file */
     if (!status && base && !is_preset(request, path))
         status = scenario_keep_sold(base, before);
     if (!status && base) {
@@ -221,25 +235,59 @@ static enum status add_size(struct scenario *scenario, double size_B, struct err
     return STATUS_OK;
 }
 
+static enum status add_row(struct scenario *scenario, double from_B, double to_B, double times,
+                           struct error *error)
+{
+    if (!(from_B > 0) || !(to_B >= from_B) || !(times >= 1.01))
+        return error_set(error, STATUS_INPUT,
+                         "sizes must run upwards: 0 < from <= to, and times at least 1.01");
+    enum status status = STATUS_OK;
+    for (double size_B = from_B; size_B <= to_B * (1 + 1e-12) && !status; size_B *= times)
+        status = add_size(scenario, size_B, error);
+    return status;
+}
+
+/* Length of what stands before the separator, without spaces round it; *at moves to its start. */
+static size_t piece(const char **at, char separator, const char **ret_next)
+{
+    *ret_next = *at + strcspn(*at, (const char[]){separator, ',', '\0'});
+    *at += strspn(*at, " ");
+    size_t length = *ret_next > *at ? (size_t)(*ret_next - *at) : 0;
+    while (length > 0 && (*at)[length - 1] == ' ')
+        length--;
+    return length;
+}
+
+/* "1 MB", "8 B:1 GiB" or "8 B:1 GiB:x4". */
+static enum status add_item(struct scenario *scenario, const char *at, const char **ret_next,
+                            struct error *error)
+{
+    static const char *const form = "a row of sizes is FROM:TO or FROM:TO:xFACTOR";
+    double value[3] = {0, 0, 2};
+    int count = 0;
+    for (bool more = true; more; count++) {
+        size_t length = piece(&at, ':', ret_next);
+        if (count == 3 || (count == 2 && *at != 'x'))
+            return error_set(error, STATUS_INPUT, "%s", form);
+        enum status status =
+            count < 2 ? units_parse(at, length, DIM_BYTES, &value[count], error)
+                      : units_parse(at + 1, length - 1, DIM_NUMBER, &value[count], error);
+        if (status)
+            return status;
+        more = **ret_next == ':';
+        at = *ret_next + more;
+    }
+    return count == 1 ? add_size(scenario, value[0], error)
+                      : add_row(scenario, value[0], value[1], value[2], error);
+}
+
 enum status scenario_set_sizes(struct scenario *scenario, const char *text, struct error *error)
 {
     scenario->size_count = 0;
-    for (const char *at = text;;) {
-        size_t length = strcspn(at, ",");
-        double size_B;
-        while (length > 0 && *at == ' ') {
-            at++;
-            length--;
-        }
-        size_t trimmed = length;
-        while (trimmed > 0 && at[trimmed - 1] == ' ')
-            trimmed--;
-        enum status status = units_parse(at, trimmed, DIM_BYTES, &size_B, error);
-        if (!status)
-            status = add_size(scenario, size_B, error);
-        if (status || at[length] == '\0')
+    for (const char *at = text, *next;; at = next + 1) {
+        enum status status = add_item(scenario, at, &next, error);
+        if (status || *next == '\0')
             return status;
-        at += length + 1;
     }
 }
 
@@ -261,6 +309,12 @@ static void read_sizes(const struct object_reader *reader, struct yaml_node *nod
         return;
     }
     double range[3] = {0, 0, 2};
+    if (node->kind != YAML_TREE_MAP) {
+        diag_add(reader->diag, node->mark,
+                 "write [1 MB, 64 MB], or {from: 8 B, to: 1 GiB, times: 2}",
+                 "sizes must be a list, or say from, to and times");
+        return;
+    }
     if (yaml_check_keys(node, keys, 3, "sizes", reader->diag))
         return;
     for (int i = 0; i < 3; i++) {
@@ -281,16 +335,8 @@ static void read_sizes(const struct object_reader *reader, struct yaml_node *nod
             return;
         }
     }
-    if (range[0] <= 0 || range[1] < range[0] || range[2] < 1.01) {
-        diag_add(reader->diag, node->mark, NULL,
-                 "sizes must run upwards: 0 < from <= to, and times at least 1.01");
-        return;
-    }
-    for (double size_B = range[0]; size_B <= range[1] * (1 + 1e-12); size_B *= range[2])
-        if (add_size(scenario, size_B, &error)) {
-            diag_add_error(reader->diag, node->mark, &error);
-            return;
-        }
+    if (add_row(scenario, range[0], range[1], range[2], &error))
+        diag_add_error(reader->diag, node->mark, &error);
 }
 
 /* A title that counts nodes or ranks must do so also after --set: {nodes} and {ranks} are written
@@ -435,7 +481,14 @@ enum status scenario_script_path(const struct scenario *scenario, const char *ro
     if (!file_exists(path)) {
         error_set(error, STATUS_INPUT, "there is no algorithm \"%s\" (looked for %s)", algorithm,
                   path);
-        error_hint(error, "gdsim list algorithms shows them; the name of a file ends in .lua");
+        char near[200] = "";
+        char *scripts = is_file ? NULL : file_path("%s/lua", root);
+        if (scripts)
+            file_near(scripts, ".lua", algorithm, near, sizeof near);
+        free(scripts);
+        error_hint(error, "%s",
+                   near[0] ? near
+                           : "gdsim list algorithms shows them; the name of a file ends in .lua");
         free(path);
         return STATUS_INPUT;
     }

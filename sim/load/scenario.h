@@ -65,7 +65,8 @@ void scenario_free(struct scenario *scenario);
 /* STATUS_INPUT: no message has this size. `error` may not be NULL. */
 enum status scenario_check_size(double size_B, struct error *error);
 
-/* A size as scenarios and --sizes write it, or a list with commas. Appends to the sizes. */
+/* Sizes as --sizes writes them instead of the scenario's: with commas between, each a size or a row
+ * "8 B:1 GiB:x2" (by a factor of 2 where none is given). */
 enum status scenario_set_sizes(struct scenario *scenario, const char *text, struct error *error);
 
 /* The script of an algorithm: a name means ROOT/lua/NAME.lua; a path is taken as it is, then

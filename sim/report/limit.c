@@ -97,6 +97,22 @@ const char *limit_name(const struct ledger *ledger, const struct machine *machin
     return whose(ledger, machine, category, buf);
 }
 
+void limit_nics(const struct ledger *ledger, const struct machine *machine, size_t *ret_used,
+                size_t *ret_all)
+{
+    const struct node_type *node = &machine->node;
+    *ret_used = *ret_all = 0;
+    for (size_t i = 0; i < node->device_count; i++) {
+        const struct ledger_resource *own = &ledger->resources[node->devices[i].resource];
+        if (node->devices[i].kind != DEVICE_NIC)
+            continue;
+        ++*ret_all;
+        *ret_used += own[NIC_TX].bytes > 0 || own[NIC_RX].bytes > 0;
+    }
+    if (*ret_used == 0)
+        *ret_all = 0;
+}
+
 void limit_write(struct text *text, const struct ledger *ledger, const struct machine *machine)
 {
     char name[LIMIT_NAME_MAX];
@@ -107,4 +123,9 @@ void limit_write(struct text *text, const struct ledger *ledger, const struct ma
                     100.0 * (double)critical_ps / (double)ledger->total_ps);
     else if (*ledger_untraced(ledger))
         text_printf(text, " (%s)", ledger_untraced(ledger));
+    size_t used, all;
+    limit_nics(ledger, machine, &used, &all);
+    if (used < all)
+        text_printf(text, "; %zu of %zu NICs of a node carr%s bytes", used, all,
+                    used == 1 ? "ies" : "y");
 }

@@ -18,7 +18,11 @@
 const char *limit_name(const struct ledger *ledger, const struct machine *machine, size_t category,
                        char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps);
 
-/* Those words for what limits, and its share of the critical path. */
+/* How many NICs of a node carry bytes over the network, of how many; both 0 where none does. */
+void limit_nics(const struct ledger *ledger, const struct machine *machine, size_t *ret_used,
+                size_t *ret_all);
+
+/* Those words for what limits, its share of the critical path, and whether NICs lie idle. */
 void limit_write(struct text *text, const struct ledger *ledger, const struct machine *machine);
 
 #endif

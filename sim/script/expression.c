@@ -49,6 +49,11 @@ static void append(lua_State *L, struct expression *e, int index, const char *wh
         return;
     }
     lua_Integer value = lua_tointegerx(L, index, &whole);
+    if (lua_type(L, index) == LUA_TBOOLEAN)
+        luaL_error(L,
+                   "%s must be a whole number or an expression, got a boolean: == and ~= answer at "
+                   "once, and for no rank in particular; write eq(a, b) or ne(a, b)",
+                   what);
     if (!whole || lua_type(L, index) == LUA_TSTRING)
         luaL_error(L, "%s must be a whole number or an expression, got %s", what,
                    lua_type(L, index) == LUA_TNUMBER ? lua_tostring(L, index)

@@ -298,6 +298,19 @@ static bool faster_dram(struct machine *machine)
     return scale_devices(machine, DEVICE_CPU, PARAM_CPU_DRAM_RATE);
 }
 
+static bool faster_nvlink(struct machine *machine)
+{
+    bool changed = false;
+    for (size_t i = 0; i < machine->node.link_count; i++) {
+        struct link *link = &machine->node.links[i];
+        if (link->kind == LINK_NVLINK)
+            changed = change(&link->params, PARAM_NVLINK_RATE,
+                             2 * param_get(&link->params, PARAM_NVLINK_RATE)) ||
+                      changed;
+    }
+    return changed;
+}
+
 static bool next_pcie(struct machine *machine)
 {
     bool changed = false;
@@ -337,6 +350,7 @@ const struct remedy remedy_table[] = {
     {"align storage requests", false, NULL, aligned},
     {"NICs twice as fast", true, NULL, faster_nics},
     {"PCIe one generation up", true, NULL, next_pcie},
+    {"NVLink twice as fast", true, NULL, faster_nvlink},
     {"host memory twice as fast", true, NULL, faster_dram},
     {"drives twice as fast", true, NULL, faster_drives},
 };

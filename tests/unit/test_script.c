@@ -214,8 +214,9 @@ static void wrong_types_are_refused(void **state)
     script_refused("p.send{to = 1}", 2, "");
     script_refused("p:send{to = '1'}", 2, "to must be a whole number or an expression, got string");
     script_refused("p:send{to = {}}", 2, "to must be a whole number or an expression, got table");
-    script_refused("p:send{to = true}", 2,
-                   "to must be a whole number or an expression, got boolean");
+    script_refused(
+        "p:send{to = true}", 2,
+        "to must be a whole number or an expression, got a boolean: == and ~= answer at once");
     script_refused("p:send{to = 1.5}", 2, "to must be a whole number or an expression, got 1.5");
     script_refused("p:send{to = 0/0}", 2, "to must be a whole number or an expression, got");
     script_refused("p:send{to = 1/0}", 2, "to must be a whole number or an expression, got inf");
