@@ -53,33 +53,35 @@ static bool means(const void *owner, const struct yaml_entry *entry)
     return kind_of(entry, objects->place, &kind) && address_means(objects, entry->key, kind);
 }
 
+/* The map of devices or links; NULL: there is none. */
+static const struct yaml_node *map_of(const struct scenario *scenario, enum address_place place)
+{
+    const struct yaml_entry *node = yaml_map_entry(scenario->tree->root, "node");
+    const struct yaml_entry *map =
+        yaml_map_entry(node ? node->value : NULL, place == ADDRESS_DEVICE ? "devices" : "links");
+    return map && map->value->kind == YAML_TREE_MAP ? map->value : NULL;
+}
+
 static enum status nothing_meant(struct scenario *scenario, const struct address_objects *objects,
                                  struct mark mark)
 {
     struct error error;
-    const struct yaml_entry *node = yaml_map_entry(scenario->tree->root, "node");
-    const struct yaml_entry *map = yaml_map_entry(
-        node ? node->value : NULL, objects->place == ADDRESS_DEVICE ? "devices" : "links");
-    size_t count = map ? map->value->count : 0;
+    const struct yaml_node *map = map_of(scenario, objects->place);
+    size_t count = map ? map->count : 0;
     const char **names = calloc(count + 1, sizeof *names);
     if (!names)
         return STATUS_NOMEM;
-    for (size_t i = 0; i < count && map->value->kind == YAML_TREE_MAP; i++)
-        names[i] = map->value->entries[i].key;
-    if (map && map->value->kind != YAML_TREE_MAP)
-        count = 0;
+    for (size_t i = 0; i < count; i++)
+        names[i] = map->entries[i].key;
     address_none(objects, names, count, &error);
     free(names);
     return diag_add_error(&scenario->diag, mark, &error);
 }
 
-static enum status note(struct scenario *scenario, const char *text, const struct yaml_star *star)
+static enum status note(struct scenario *scenario, const char *line)
 {
     const char *before = scenario->set_notes ? scenario->set_notes : "";
-    bool one = star->ret_count == 1;
-    char *notes =
-        file_path("%s--set %s: %zu value%s, %s%s%s\n", before, text, star->ret_count,
-                  one ? "" : "s", star->ret_first, one ? "" : " to ", one ? "" : star->ret_last);
+    char *notes = line ? file_path("%s%s", before, line) : NULL;
     if (!notes)
         return STATUS_NOMEM;
     free(scenario->set_notes);
@@ -87,17 +89,69 @@ static enum status note(struct scenario *scenario, const char *text, const struc
     return STATUS_OK;
 }
 
+static enum status note_star(struct scenario *scenario, const char *text,
+                             const struct yaml_star *star)
+{
+    bool one = star->ret_count == 1;
+    char *line = file_path("--set %s: %zu value%s, %s%s%s\n", text, star->ret_count, one ? "" : "s",
+                           star->ret_first, one ? "" : " to ", one ? "" : star->ret_last);
+    enum status status = note(scenario, line);
+    free(line);
+    return status;
+}
+
+/* nic0 and nic7, sw0-gpu0 and sw3-gpu7: alike but for their digits. */
+static bool same_stem(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    for (;; a++, b++) {
+        a += strspn(a, digits);
+        b += strspn(b, digits);
+        if (*a != *b)
+            return false;
+        if (*a == '\0')
+            return true;
+    }
+}
+
+/* One of several was named, and the others stay: that may be meant, or not. */
+static enum status note_others(struct scenario *scenario, const char *text,
+                               const struct address_objects *objects)
+{
+    const struct yaml_node *map = map_of(scenario, objects->place);
+    struct address_objects other = *objects;
+    size_t others = 0;
+    for (size_t i = 0; map && i < map->count; i++) {
+        const struct yaml_entry *entry = &map->entries[i];
+        if (strcmp(entry->key, objects->pattern) == 0 || !same_stem(entry->key, objects->pattern) ||
+            strlen(entry->key) >= sizeof other.pattern)
+            continue;
+        memcpy(other.pattern, entry->key, strlen(entry->key) + 1);
+        others += means(&other, entry);
+    }
+    if (others == 0)
+        return STATUS_OK;
+    char *line = file_path("--set %s: 1 value; %zu more like %s stay%s (a star means all)\n", text,
+                           others, objects->pattern, others == 1 ? "s" : "");
+    enum status status = note(scenario, line);
+    free(line);
+    return status;
+}
+
 static enum status set_one(struct scenario *scenario, const char *text, const char *key,
                            const char *value)
 {
     struct address_objects objects;
     struct yaml_star star = {.means = means, .owner = &objects};
-    if (!address_objects(key, &objects) || !objects.many)
-        return yaml_tree_set(scenario->tree, key, value, &scenario->diag);
+    bool parameter = address_objects(key, &objects);
+    if (!parameter || !objects.many) {
+        enum status status = yaml_tree_set(scenario->tree, key, value, &scenario->diag);
+        return status || !parameter ? status : note_others(scenario, text, &objects);
+    }
     enum status status = yaml_tree_set_many(scenario->tree, key, value, &star, &scenario->diag);
     if (status)
         return status;
-    return star.ret_count ? note(scenario, text, &star)
+    return star.ret_count ? note_star(scenario, text, &star)
                           : nothing_meant(scenario, &objects, star.ret_mark);
 }
 

@@ -56,7 +56,7 @@ static void check_whole(const struct topology *topology, struct diag_list *diag)
 {
     if (topology_count(topology, DEVICE_GPU) == 0)
         diag_add(diag, topology->device_count ? topology->devices[0].mark : nowhere,
-                 "was the text cut off? lspci shows GPUs as \"3D controller\" of NVIDIA",
+                 "was the text cut off, or has the machine no NVIDIA GPU?",
                  "there is no GPU in the input");
     for (size_t i = 0; i < topology->device_count; i++) {
         const struct topology_device *device = &topology->devices[i];
