@@ -96,19 +96,27 @@ static enum status write_comparison(const struct options *options, struct experi
     return status;
 }
 
-/* One ring leaves a node by one NIC: who looks at a rate should know that others lie idle. */
-static void write_idle_nics(struct text *text, const struct results *results)
+/* Who looks at a rate should know when another script would do better by the same wires: one ring
+ * leaves a node by one NIC, and SHARP without a reduction inside the node sends S from every GPU.
+ */
+static void write_advice(struct text *text, const struct results *results)
 {
     for (size_t c = 0; c < results->column_count; c++) {
         size_t used, all;
+        const struct result_column *column = &results->columns[c];
+        if (column->mechanism->algorithm && strcmp(column->plan->name, "sharp") == 0 &&
+            results->machine->node.gpu_count > 1)
+            text_printf(text,
+                        "%s over %s: every GPU of a node sends its whole message to the switch; "
+                        "collnet_direct adds up inside the node first\n",
+                        column->plan->name, column->mechanism->name);
         limit_nics(results_at(results, results->size_count - 1, c), results->machine, &used, &all);
         if (used < all)
             text_printf(text,
                         "%s over %s: %zu of %zu NICs of a node carry bytes%s (lua/README.md, "
                         "Which NIC?)\n",
-                        results->columns[c].plan->name, results->columns[c].mechanism->name, used,
-                        all,
-                        results->columns[c].plan->collective == COLLECTIVE_ALLREDUCE
+                        column->plan->name, column->mechanism->name, used, all,
+                        column->plan->collective == COLLECTIVE_ALLREDUCE
                             ? "; rings and nccl_tree use all"
                             : "");
     }
@@ -130,7 +138,7 @@ static enum status write_tidy(const struct options *options, struct experiment *
         tidy_add(grid, &results);
         untraced = results_untraced(&results);
         if (scenario->transfer_count == 0)
-            write_idle_nics(&idle, &results);
+            write_advice(&idle, &results);
         experiment_free_results(&results);
     }
     if (!status && both) {
