@@ -1,5 +1,5 @@
 /* test_engine_properties.c: what must hold for every machine and plan, tried on random ones. A
- * failure prints the seed; run the case alone by setting first_seed to it. */
+ * failure prints the seed; see help_sample.h. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,124 +13,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/help_core.h"
+#include "tests/unit/help_sample.h"
 
-static const uint64_t first_seed = 1, seeds = 150;
-
-enum plan_shape { RING, EDGES };
-
-/* One random case: a machine, a plan for it, and how to run it. */
-struct sample {
-    uint64_t seed;
-    struct core_spec spec;
-    enum plan_shape shape;
-    struct plan plan;
-    const char *mechanism;
-    enum accounting accounting;
-    double size_B;
-};
-
-static double random_rate(uint64_t *state)
-{
-    return 1e9 * (1 + (double)core_random_below(state, 60000) / 1000);
-}
-
-static double random_us(uint64_t *state)
-{
-    return core_random_below(state, 2) ? 0 : 1e-9 * (double)core_random_below(state, 9000);
-}
-
-static void random_spec(uint64_t *state, struct core_spec *spec)
-{
-    *spec = (struct core_spec){.nodes = 2 + (uint32_t)core_random_below(state, 8),
-                               .gpus = 1 + (uint32_t)core_random_below(state, 3),
-                               .pcie_Bps = random_rate(state),
-                               .cpu_link_Bps = random_rate(state),
-                               .gpu_link_Bps = random_rate(state),
-                               .nic_link_Bps = random_rate(state),
-                               .nic_Bps = random_rate(state),
-                               .step_s = random_us(state),
-                               .copy_s = random_us(state),
-                               .blocking = core_random_below(state, 2) != 0,
-                               .link_s = random_us(state),
-                               .switch_s = random_us(state),
-                               .nic_s = random_us(state),
-                               .hop_s = random_us(state),
-                               .window = 1 + (double)core_random_below(state, 9)};
-    if (core_random_below(state, 2))
-        spec->dram_Bps = random_rate(state);
-}
-
-/* Up to 5 steps of up to 12 edges; a receiver gets a chunk at most once in a step. */
-static void random_edges(uint64_t *state, uint32_t ranks, struct plan *ret_plan)
-{
-    struct plan_edge edges[5 * 13];
-    uint32_t chunks = 1 + (uint32_t)core_random_below(state, 8);
-    size_t count = 0;
-    uint64_t steps = 1 + core_random_below(state, 5);
-    for (uint64_t s = 0; s < steps; s++) {
-        uint64_t wanted = 1 + core_random_below(state, 12);
-        for (uint64_t e = 0; e < wanted; e++) {
-            uint32_t from = (uint32_t)core_random_below(state, ranks);
-            uint32_t to = (from + 1 + (uint32_t)core_random_below(state, ranks - 1)) % ranks;
-            edges[count++] = (struct plan_edge){
-                .from = from, .to = to, .chunk = (uint32_t)core_random_below(state, chunks)};
-        }
-        edges[count++] = (struct plan_edge)CORE_STEP_END;
-    }
-    core_edges(ranks, chunks, edges, count, ret_plan);
-}
-
-static void sample_make(uint64_t seed, struct sample *sample)
-{
-    uint64_t state = seed;
-    memset(sample, 0, sizeof *sample);
-    sample->seed = seed;
-    random_spec(&state, &sample->spec);
-    uint32_t ranks = sample->spec.nodes * sample->spec.gpus;
-    sample->shape = core_random_below(&state, 2) ? RING : EDGES;
-    if (sample->shape == RING)
-        core_lua_file("lua/ring.lua", ranks, sample->spec.gpus, &sample->plan);
-    else
-        random_edges(&state, ranks, &sample->plan);
-    sample->mechanism = core_random_below(&state, 2) ? "staged" : "gdr";
-    sample->accounting = core_random_below(&state, 2) ? ACCOUNTING_SERIAL : ACCOUNTING_PIPELINED;
-    sample->size_B = (double)(1 + core_random_below(&state, 20000000));
-    if (core_random_below(&state, 10) == 0)
-        sample->size_B = 0;
-    /* at most some 20 slices a chunk */
-    sample->spec.slice_B =
-        1 + sample->size_B / sample->plan.chunks / (double)(1 + core_random_below(&state, 20));
-}
-
-static void sample_run(const struct sample *sample, struct ledger *ret_ledger)
-{
-    struct machine machine;
-    core_machine(&sample->spec, &machine);
-    core_run(&machine, &sample->plan, sample->mechanism, sample->accounting, sample->size_B,
-             ret_ledger);
-    machine_free(&machine);
-}
-
-static int64_t sample_time(const struct sample *sample)
-{
-    struct ledger ledger;
-    sample_run(sample, &ledger);
-    int64_t time = ledger.total_ps;
-    ledger_free(&ledger);
-    return time;
-}
-
-/* Fail, naming the seed. */
-static void hold(const struct sample *sample, bool good, const char *what)
-{
-    if (good)
-        return;
-    print_error("seed %llu (%s, %s, %s, %u nodes of %u, %.0f bytes): %s\n",
-                (unsigned long long)sample->seed, sample->shape == RING ? "ring" : "edges",
-                sample->mechanism, accounting_name(sample->accounting), sample->spec.nodes,
-                sample->spec.gpus, sample->size_B, what);
-    fail();
-}
+static const uint64_t first_seed = SAMPLE_FIRST_SEED, seeds = SAMPLE_SEEDS;
 
 static bool same_ledger(const struct ledger *a, const struct ledger *b)
 {
@@ -146,12 +31,6 @@ static bool same_ledger(const struct ledger *a, const struct ledger *b)
            memcmp(a->route_bytes, b->route_bytes, a->route_count * sizeof *a->route_bytes) == 0;
 }
 
-#define FOR_EACH_OF(sample, count)                                                                 \
-    for (uint64_t seed_ = first_seed; seed_ < first_seed + (count); seed_++)                       \
-        for (bool once_ = (sample_make(seed_, &(sample)), true); once_;                            \
-             plan_free(&(sample).plan), once_ = false)
-#define FOR_EACH_SAMPLE(sample) FOR_EACH_OF(sample, seeds)
-
 /* ---- accounting ---------------------------------------------------------------------------------
  */
 
@@ -166,11 +45,13 @@ static void critical_path_adds_up(void **state)
         sample_run(&sample, &ledger);
         int64_t sum = 0;
         for (size_t i = 0; i < ledger.resource_count + CATEGORY_COUNT; i++) {
-            hold(&sample, ledger.critical[i] >= 0, "an entry of the critical path is negative");
+            sample_hold(&sample, ledger.critical[i] >= 0,
+                        "an entry of the critical path is negative");
             sum += ledger.critical[i];
         }
-        hold(&sample, ledger.traced, "not traced");
-        hold(&sample, sum == ledger.total_ps, "the critical path does not add up to the total");
+        sample_hold(&sample, ledger.traced, "not traced");
+        sample_hold(&sample, sum == ledger.total_ps,
+                    "the critical path does not add up to the total");
         ledger_free(&ledger);
     }
 }
@@ -185,9 +66,10 @@ static void nothing_is_busy_longer_than_the_run(void **state)
         sample_run(&sample, &ledger);
         for (size_t i = 0; i < ledger.resource_count; i++) {
             const struct ledger_resource *r = &ledger.resources[i];
-            hold(&sample, r->busy_most_ps <= ledger.total_ps, "a resource is busy for too long");
-            hold(&sample, r->busy_ps <= r->busy_most_ps * sample.spec.nodes,
-                 "busier than the busiest");
+            sample_hold(&sample, r->busy_most_ps <= ledger.total_ps,
+                        "a resource is busy for too long");
+            sample_hold(&sample, r->busy_ps <= r->busy_most_ps * sample.spec.nodes,
+                        "busier than the busiest");
         }
         ledger_free(&ledger);
     }
@@ -232,15 +114,16 @@ static void bytes_are_conserved(void **state)
                             by_resource[route->uses[u].resource] +=
                                 t.count * (size_t)route->uses[u].bytes_factor;
                         if (strcmp(sample.mechanism, "staged") == 0)
-                            hold(&sample,
-                                 route_count_legs(route, LEG_CROSSING) ==
-                                     (t.from / sample.spec.gpus == t.to / sample.spec.gpus ? 2 : 4),
-                                 "staged crosses PCIe four times, inside a node twice");
+                            sample_hold(
+                                &sample,
+                                route_count_legs(route, LEG_CROSSING) ==
+                                    (t.from / sample.spec.gpus == t.to / sample.spec.gpus ? 2 : 4),
+                                "staged crosses PCIe four times, inside a node twice");
                     }
                 }
         }
         double chunk_B = sample.size_B / sample.plan.chunks;
-        hold(&sample, transfers == ledger.transfers, "transfers");
+        sample_hold(&sample, transfers == ledger.transfers, "transfers");
         assert_near(ledger.crossing_bytes, (double)crossings * chunk_B, 1e-12);
         assert_near(ledger.wire_bytes, (double)wires * chunk_B, 1e-12);
         for (size_t i = 0; i < routes.slot_count; i++)
@@ -275,8 +158,9 @@ static void busy_time_is_bytes_over_rate(void **state)
                 continue;
             double expected = isinf(r->rate_Bps) ? 0 : ledger.resources[i].bytes / r->rate_Bps;
             double slack = 4 * (double)ledger.slices;
-            hold(&sample, fabs((double)ledger.resources[i].busy_ps - expected * 1e12) <= slack,
-                 "busy time is not bytes over rate");
+            sample_hold(&sample,
+                        fabs((double)ledger.resources[i].busy_ps - expected * 1e12) <= slack,
+                        "busy time is not bytes over rate");
         }
         ledger_free(&ledger);
         machine_free(&machine);
@@ -295,7 +179,7 @@ static void running_twice_gives_the_same(void **state)
         struct ledger a, b;
         sample_run(&sample, &a);
         sample_run(&sample, &b);
-        hold(&sample, same_ledger(&a, &b), "a second run differs");
+        sample_hold(&sample, same_ledger(&a, &b), "a second run differs");
         ledger_free(&a);
         ledger_free(&b);
     }
@@ -323,13 +207,13 @@ static void shared_routes_and_no_trace_give_the_same(void **state)
                                      .trace = i < 2};
             assert_ok(engine_run(&job, &ledger[i], &error), &error);
         }
-        hold(&sample, same_ledger(&ledger[0], &ledger[1]), "with routes made it differs");
-        hold(&sample, !ledger[2].traced, "traced unasked");
-        hold(&sample,
-             ledger[0].total_ps == ledger[2].total_ps &&
-                 memcmp(ledger[0].resources, ledger[2].resources,
-                        ledger[0].resource_count * sizeof *ledger[0].resources) == 0,
-             "without a trace it differs");
+        sample_hold(&sample, same_ledger(&ledger[0], &ledger[1]), "with routes made it differs");
+        sample_hold(&sample, !ledger[2].traced, "traced unasked");
+        sample_hold(&sample,
+                    ledger[0].total_ps == ledger[2].total_ps &&
+                        memcmp(ledger[0].resources, ledger[2].resources,
+                               ledger[0].resource_count * sizeof *ledger[0].resources) == 0,
+                    "without a trace it differs");
         for (int i = 0; i < 3; i++)
             ledger_free(&ledger[i]);
         routes_free(&routes);
@@ -365,7 +249,7 @@ static void two_engines_do_not_disturb_each_other(void **state)
         for (int i = 0; i < 2; i++)
             assert_int_equal(pthread_join(thread[i], NULL), 0);
         for (int i = 0; i < 2; i++) {
-            hold(&sample[i], same_ledger(&alone[i], &together[i]), "differs beside another");
+            sample_hold(&sample[i], same_ledger(&alone[i], &together[i]), "differs beside another");
             ledger_free(&alone[i]);
             ledger_free(&together[i]);
             plan_free(&sample[i].plan);
@@ -433,7 +317,7 @@ static bool same_folded_and_plain(const struct sample *sample, const char *text)
                     (long long)plain.total_ps, text);
     fold.events = plain.events;
     fold.nodes_alike = 1;
-    hold(sample, same_ledger(&fold, &plain), "one node does not stand for all");
+    sample_hold(sample, same_ledger(&fold, &plain), "one node does not stand for all");
     ledger_free(&fold);
     ledger_free(&plain);
     routes_free(&routes);
@@ -500,7 +384,7 @@ static void renaming_devices_changes_nothing(void **state)
             snprintf(machine.node.devices[d].name, MACHINE_NAME_LENGTH, "%c%zu", (int)('z' - d), d);
         assert_ok(machine_finish(&machine, &error), &error);
         core_run(&machine, &sample.plan, sample.mechanism, sample.accounting, sample.size_B, &b);
-        hold(&sample, same_ledger(&a, &b), "other names, other numbers");
+        sample_hold(&sample, same_ledger(&a, &b), "other names, other numbers");
         ledger_free(&a);
         ledger_free(&b);
         machine_free(&machine);
@@ -553,15 +437,16 @@ static void order_of_devices_changes_nothing(void **state)
         reorder(&machine, &other);
         core_run(&machine, &sample.plan, sample.mechanism, sample.accounting, sample.size_B, &a);
         core_run(&other, &sample.plan, sample.mechanism, sample.accounting, sample.size_B, &b);
-        hold(&sample, a.total_ps == b.total_ps && a.events == b.events, "another total");
-        hold(&sample, a.resource_count == b.resource_count, "another number of resources");
+        sample_hold(&sample, a.total_ps == b.total_ps && a.events == b.events, "another total");
+        sample_hold(&sample, a.resource_count == b.resource_count, "another number of resources");
         for (size_t i = 0; i < a.resource_count; i++)
             for (size_t j = 0; j < b.resource_count; j++)
                 if (strcmp(machine.node.resources[i].name, other.node.resources[j].name) == 0)
-                    hold(&sample,
-                         memcmp(&a.resources[i], &b.resources[j], sizeof a.resources[i]) == 0 &&
-                             a.critical[i] == b.critical[j],
-                         machine.node.resources[i].name);
+                    sample_hold(&sample,
+                                memcmp(&a.resources[i], &b.resources[j], sizeof a.resources[i]) ==
+                                        0 &&
+                                    a.critical[i] == b.critical[j],
+                                machine.node.resources[i].name);
         ledger_free(&a);
         ledger_free(&b);
         machine_free(&machine);
@@ -603,7 +488,7 @@ static void faster_resources_never_slow_a_ring(void **state)
             *rates[i] /= 2;
             if (after > before)
                 print_error("rate %zu: %lld -> %lld ps\n", i, (long long)before, (long long)after);
-            hold(&sample, after <= before, "a faster resource makes the run slower");
+            sample_hold(&sample, after <= before, "a faster resource makes the run slower");
         }
         plan_free(&sample.plan);
     }
@@ -622,7 +507,7 @@ static void more_bytes_are_never_faster(void **state)
             int64_t after = sample_time(&sample);
             if (after < before)
                 print_error("%lld -> %lld ps\n", (long long)before, (long long)after);
-            hold(&sample, after >= before, "more bytes take less time");
+            sample_hold(&sample, after >= before, "more bytes take less time");
             before = after;
         }
         plan_free(&sample.plan);
@@ -641,7 +526,7 @@ static void pipelined_is_never_slower_than_serial(void **state)
         sample.accounting = ACCOUNTING_PIPELINED;
         int64_t pipelined = sample_time(&sample);
         sample.accounting = ACCOUNTING_SERIAL;
-        hold(&sample, pipelined <= sample_time(&sample), "pipelined is slower than serial");
+        sample_hold(&sample, pipelined <= sample_time(&sample), "pipelined is slower than serial");
         plan_free(&sample.plan);
     }
 }
