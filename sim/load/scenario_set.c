@@ -144,6 +144,12 @@ static enum status set_one(struct scenario *scenario, const char *text, const ch
     struct address_objects objects;
     struct yaml_star star = {.means = means, .owner = &objects};
     bool parameter = address_objects(key, &objects);
+    if (!parameter && strncmp(key, "node.", 5) == 0 && strpbrk(key, "*?"))
+        return diag_add(&scenario->diag, (struct mark){.file = NULL},
+                        "write for example --set 'node.devices.nic*.rate=400 Gb/s'",
+                        "--set %s: a star stands in the name of a device or link, before a "
+                        "parameter",
+                        text);
     if (!parameter || !objects.many) {
         enum status status = yaml_tree_set(scenario->tree, key, value, &scenario->diag);
         return status || !parameter ? status : note_others(scenario, text, &objects);

@@ -79,12 +79,13 @@ enum status scenario_keep_sold(struct yaml_tree *tree, const struct yaml_node *b
     const struct yaml_node *old = below(below(before, "node"), "links");
     const struct yaml_node *links = below(below(tree->root, "node"), "links");
     enum status status = STATUS_OK;
-    for (size_t i = 0; links && links != old && i < links->count && !status; i++) {
+    if (!links || !old || links == old || links->kind != YAML_TREE_MAP)
+        return STATUS_OK;
+    for (size_t i = 0; i < links->count && !status; i++) {
         const struct yaml_entry *entry = &links->entries[i];
-        struct yaml_node *was = old ? below(old, entry->key) : NULL;
-        if (links->kind == YAML_TREE_MAP && was && was != entry->value && is_pcie(was) &&
-            is_pcie(entry->value) &&
-            (entry->value->kind == YAML_TREE_MAP || yaml_is_blank(entry->value)))
+        struct yaml_node *was = below(old, entry->key);
+        bool readable = entry->value->kind == YAML_TREE_MAP || yaml_is_blank(entry->value);
+        if (was && was != entry->value && readable && is_pcie(was) && is_pcie(entry->value))
             status = keep(tree, entry->key, was, entry->value);
     }
     return status;

@@ -40,6 +40,13 @@ for target in "$@"; do
             done
         done
         ;;
+    fuzz_scenario) # what stands behind a byte of value 0xFF is laid on the file, as by --set
+        cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus"
+        for file in scenarios/*.yaml tests/data/downgraded.yaml; do
+            { head -c 3000 "$file"; printf '\xffnode.links.*.gen=3\nnode.devices.nic?.rate=1 GB/s\nnode.links={}\n'; } \
+                >"$corpus/set-$(basename "$file")"
+        done
+        ;;
     *) cp scenarios/*.yaml models/catalog/*.yaml tests/data/*.yaml "$corpus" ;;
     esac
     # A script may use all its instructions: that is slow, not stuck.
