@@ -22,12 +22,12 @@
  * H2D 52.4 .. 54 GB/s (48.5 here, because both legs together load the host's memory: above 128 MiB
  * they reach 43 GB/s, below that 50), one synchronous copy of 8 B 6.6 .. 8.3 us, an asynchronous
  * launch 4.9 us (3.4 here). Measured apart, 2026-11-30 (tests/data/h200x2-issue): to issue a chunk
- * takes 4.7 us, in a slower process 7.7, and the GPUs take 4.2 us + c/B for one that is queued, since
- * an event hands it over; so in a quick process they are the slowest stage, not the CPU. UCX assumes 4.0 us to launch and 1.8 us to complete
- * (openucx/ucx at 9466d104). memcpy: the CPU of the same machine, 12.4 GB/s while source and target
- * stay in its cache, 5.2 GB/s beyond (fitted to pageable H2D; within 8 % from 128
- * KiB on, 19 % low at 64 KiB; D2H ran at 7.5 .. 10.7 GB/s throughout). The slab of the driver's
- * bounce buffer, 128 KiB, is assumed.
+ * takes 4.7 us, in a slower process 7.7, and the GPUs take 4.2 us + c/B for one that is queued,
+ * since an event hands it over; so in a quick process they are the slowest stage, not the CPU. UCX
+ * assumes 4.0 us to launch and 1.8 us to complete (openucx/ucx at 9466d104). memcpy: the CPU of the
+ * same machine, 12.4 GB/s while source and target stay in its cache, 5.2 GB/s beyond (fitted to
+ * pageable H2D; within 8 % from 128 KiB on, 19 % low at 64 KiB; D2H ran at 7.5 .. 10.7 GB/s
+ * throughout). The slab of the driver's bounce buffer, 128 KiB, is assumed.
  */
 #ifndef GDSIM_MODELS_HOST_H
 #define GDSIM_MODELS_HOST_H

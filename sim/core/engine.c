@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/issue.h"
 #include "sim/core/fold.h"
 #include "sim/core/lockstep.h"
 #include "sim/core/order.h"
@@ -268,17 +267,6 @@ static void count_chunks(const struct walk *walk, uint64_t *chunks)
     }
 }
 
-/* What a call takes beyond its own work, because it stands in a row of calls: models/issue.h. */
-static int64_t issue_ps(const struct machine *machine, int64_t work_ps)
-{
-    const struct params *software = &machine->software;
-    double issue = issue_s(param_get(software, PARAM_SOFTWARE_ISSUE),
-                           param_get(software, PARAM_SOFTWARE_ISSUE_CHANNEL),
-                           param_get(&machine->engine, PARAM_ENGINE_CHANNELS));
-    double work = (double)work_ps * 1e-12;
-    return engine_ps(issue_mean_s(issue, work, param_get(software, PARAM_SOFTWARE_CALLS)) - work);
-}
-
 static enum status close_ledger(struct walk *walk)
 {
     struct ledger *ledger = walk->ledger;
@@ -344,7 +332,8 @@ static enum status close_ledger(struct walk *walk)
     int64_t launch_ps = engine_ps(param_get(software, PARAM_SOFTWARE_LAUNCH));
     if (ledger->transfers > 0)
         launch_ps += engine_ps(protocol_launch_s(walk->machine, walk->job->routes->mechanism));
-    launch_ps += issue_ps(walk->machine, ledger->total_ps + launch_ps);
+    launch_ps +=
+        engine_ps(protocol_issue_s(walk->machine, (double)(ledger->total_ps + launch_ps) * 1e-12));
     ledger->total_ps += launch_ps;
     ledger->critical[ledger->resource_count + CATEGORY_LAUNCH] += launch_ps;
     return STATUS_OK;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "models/issue.h"
+
 bool protocol_of(const struct machine *machine, enum nccl_protocol *ret_protocol)
 {
     switch ((enum protocol_word)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL)) {
@@ -223,6 +225,15 @@ double protocol_launch_s(const struct machine *machine, const struct mechanism *
     if (mechanism == mechanism_find("sharp"))
         return 1e-6 * nccl_hop_us(NCCL_HW_NET, NCCL_COLLNET_CHAIN, protocol);
     return 1e-6 * nccl_base_us(hops_of(machine), protocol);
+}
+
+double protocol_issue_s(const struct machine *machine, double work_s)
+{
+    const struct params *software = &machine->software;
+    double issue = issue_s(param_get(software, PARAM_SOFTWARE_ISSUE),
+                           param_get(software, PARAM_SOFTWARE_ISSUE_CHANNEL),
+                           param_get(&machine->engine, PARAM_ENGINE_CHANNELS));
+    return issue_mean_s(issue, work_s, param_get(software, PARAM_SOFTWARE_CALLS)) - work_s;
 }
 
 /* Share of what a channel moves by Simple. */

@@ -74,6 +74,10 @@ uint32_t protocol_window(const struct protocol_cut *cut, double bytes);
 /* The base latency, in seconds. */
 double protocol_launch_s(const struct machine *machine, const struct mechanism *mechanism);
 
+/* What a call whose work takes so long takes beyond it, in seconds, because it stands in a row of
+ * calls (models/issue.h); 0 where nothing is said of issuing. */
+double protocol_issue_s(const struct machine *machine, double work_s);
+
 /* How the channels of a GPU get along in a run of a plan on a message. */
 struct nccl_pace protocol_pace(const struct machine *machine, const struct plan *plan,
                                double size_B);

@@ -303,6 +303,12 @@ static enum status write_steps(struct text *text, const struct explain_cell *cel
         text_printf(text, "  launch of the call, once = %.6f us\n", us(launch_ps));
     sum += launch_ps;
     text_printf(text, "  sum of all steps = %.6f us\n", us(sum));
+    int64_t issue_ps = engine_ps(protocol_issue_s(cell->machine, (double)sum * 1e-12));
+    sum += issue_ps;
+    if (issue_ps > 0)
+        text_printf(text, "  issued one after the other, mean of %.0f calls: + %.6f us = %.6f us\n",
+                    param_get(&cell->machine->software, PARAM_SOFTWARE_CALLS), us(issue_ps),
+                    us(sum));
     if (sum == cell->serial->total_ps)
         text_printf(text, "  the engine, serial accounting, finds the same.\n");
     else
