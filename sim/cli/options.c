@@ -17,7 +17,11 @@
 enum { OPTION_STATS = 256 };
 
 static const struct argp_option option_table[] = {
-    {"set", 's', "KEY=VALUE", 0, "set any key of the scenario, e.g. --set nodes=16", 0},
+    {"set", 's', "KEY=VALUE", 0,
+     "set any key of the scenario, e.g. nodes=16, or 'node.devices.nic*.rate=400 Gb/s': a star "
+     "means "
+     "all that fit",
+     0},
     {"sizes", 'S', "LIST", 0,
      "message sizes instead of the scenario's, e.g. 1 MB,64 MiB or 8 B:1 GiB:x2", 0},
     {"accounting", 'a', "serial|pipelined", 0, "instead of the scenario's", 0},
