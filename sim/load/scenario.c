@@ -104,6 +104,8 @@ static enum status extend(const struct scenario_request *request, struct diag_li
     if (!status && *base) {
         const struct yaml_node *before = (*base)->root;
         status = yaml_tree_merge(*base, tree);
+        if (!status)
+            status = scenario_spread_stars(*base, tree->root, diag);
         yaml_tree_free(tree);
         if (!status && !preset)
             status = scenario_keep_sold(*base, before);
@@ -128,8 +130,8 @@ static enum status load_tree(const struct scenario_request *request, struct diag
     }
     const struct yaml_entry *extends = yaml_map_entry(own->root, "extends");
     if (!extends) {
-        *ret_tree = own;
-        return STATUS_OK;
+        *ret_tree = own; /* a part of a list: its stars mean what it is laid on, too */
+        return below ? STATUS_OK : scenario_spread_stars(own, own->root, diag);
     }
     const struct yaml_node *names = extends->value;
     if (names->kind == YAML_TREE_LIST)
@@ -142,6 +144,8 @@ static enum status load_tree(const struct scenario_request *request, struct diag
         status = yaml_tree_merge(base, own);
     if (!status && base && base->root != before)
         base->root->mark = own->root->mark; /* what is missing is missing in this file */
+    if (!status)
+        status = scenario_spread_stars(base ? base : own, own->root, diag);
     if (!status && base && !is_preset(request, path))
         status = scenario_keep_sold(base, before);
     if (!status && base) {

@@ -11,6 +11,11 @@ enum status scenario_set_extends(const struct scenario_request *request, struct 
                                  struct diag_list *diag);
 enum status scenario_apply_set(const struct scenario_request *request, struct scenario *scenario);
 
+/* Stars among the names of devices and links of a file, `own`, that has been laid on the tree: each
+ * of their parameters goes to all that fit and have it, where the file does not say it of one. */
+enum status scenario_spread_stars(struct yaml_tree *tree, const struct yaml_node *own,
+                                  struct diag_list *diag);
+
 /* A link of the tree that was laid on `before`, or changed since, and trains lower than there,
  * could do what it did there: gen_max and width_max, unless given. See sold.c. */
 enum status scenario_keep_sold(struct yaml_tree *tree, const struct yaml_node *before);

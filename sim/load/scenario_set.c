@@ -1,4 +1,4 @@
-/* scenario_set.c: --set, laid on the tree of a scenario. See scenario_read.h.
+/* scenario_set.c: --set, laid on the tree of a scenario, and stars in a file. See scenario_read.h.
  *
  * A key of devices or links may have a star for their names, as everywhere (core/address.h):
  * node.devices.nic*.rate, node.links.*.acs. It means those that are there and have the parameter.
@@ -54,28 +54,31 @@ static bool means(const void *owner, const struct yaml_entry *entry)
 }
 
 /* The map of devices or links; NULL: there is none. */
-static const struct yaml_node *map_of(const struct scenario *scenario, enum address_place place)
+static const struct yaml_node *map_of(const struct yaml_node *root, enum address_place place)
 {
-    const struct yaml_entry *node = yaml_map_entry(scenario->tree->root, "node");
+    const struct yaml_entry *node = yaml_map_entry(root, "node");
     const struct yaml_entry *map =
         yaml_map_entry(node ? node->value : NULL, place == ADDRESS_DEVICE ? "devices" : "links");
     return map && map->value->kind == YAML_TREE_MAP ? map->value : NULL;
 }
 
-static enum status nothing_meant(struct scenario *scenario, const struct address_objects *objects,
-                                 struct mark mark)
+static enum status nothing_meant(const struct yaml_tree *tree,
+                                 const struct address_objects *objects, struct mark mark,
+                                 struct diag_list *diag)
 {
     struct error error;
-    const struct yaml_node *map = map_of(scenario, objects->place);
+    const struct yaml_node *map = map_of(tree->root, objects->place);
     size_t count = map ? map->count : 0;
     const char **names = calloc(count + 1, sizeof *names);
     if (!names)
         return STATUS_NOMEM;
+    size_t named = 0;
     for (size_t i = 0; i < count; i++)
-        names[i] = map->entries[i].key;
-    address_none(objects, names, count, &error);
+        if (!yaml_is_star(map->entries[i].key))
+            names[named++] = map->entries[i].key;
+    address_none(objects, names, named, &error);
     free(names);
-    return diag_add_error(&scenario->diag, mark, &error);
+    return diag_add_error(diag, mark, &error);
 }
 
 static enum status note(struct scenario *scenario, const char *line)
@@ -118,7 +121,7 @@ static bool same_stem(const char *a, const char *b)
 static enum status note_others(struct scenario *scenario, const char *text,
                                const struct address_objects *objects)
 {
-    const struct yaml_node *map = map_of(scenario, objects->place);
+    const struct yaml_node *map = map_of(scenario->tree->root, objects->place);
     struct address_objects other = *objects;
     size_t others = 0;
     for (size_t i = 0; map && i < map->count; i++) {
@@ -158,7 +161,7 @@ static enum status set_one(struct scenario *scenario, const char *text, const ch
     if (status)
         return status;
     return star.ret_count ? note_star(scenario, text, &star)
-                          : nothing_meant(scenario, &objects, star.ret_mark);
+                          : nothing_meant(scenario->tree, &objects, star.ret_mark, &scenario->diag);
 }
 
 enum status scenario_apply_set(const struct scenario_request *request, struct scenario *scenario)
@@ -182,4 +185,79 @@ enum status scenario_apply_set(const struct scenario_request *request, struct sc
             return status;
     }
     return STATUS_OK;
+}
+
+/* ---- stars in a file ------------------------------------------------------------------------- */
+
+/* What a star of the file means: others of the same map that name an object win. */
+struct spread {
+    struct address_objects objects;
+    const struct yaml_node *own; /* the map of the file */
+};
+
+static bool means_too(const void *owner, const struct yaml_entry *entry)
+{
+    const struct spread *spread = owner;
+    const struct yaml_entry *exact = yaml_map_entry(spread->own, entry->key);
+    return !yaml_is_star(entry->key) && means(&spread->objects, entry) &&
+           !(exact && yaml_map_entry(exact->value, spread->objects.param));
+}
+
+/* One parameter of one star: `links: {"cpu0-*": {gen: 3}}`. */
+static enum status spread_one(struct yaml_tree *tree, const char *place, struct spread *spread,
+                              const struct yaml_entry *entry, struct diag_list *diag)
+{
+    struct yaml_star star = {.means = means_too, .owner = spread};
+    const char *const path[] = {"node", place, spread->objects.pattern, entry->key};
+    spread->objects.param = entry->key;
+    enum status status = yaml_tree_put(tree, path, 4, entry->value, &star);
+    return status || star.ret_count ? status
+                                    : nothing_meant(tree, &spread->objects, entry->key_mark, diag);
+}
+
+/* `map` holds the stars, as copied into the tree. */
+static enum status spread_map(struct yaml_tree *tree, const char *place,
+                              const struct yaml_node *map, struct spread *spread,
+                              struct diag_list *diag)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < map->count && status != STATUS_NOMEM; i++) {
+        const struct yaml_entry *entry = &map->entries[i];
+        if (!yaml_is_star(entry->key))
+            continue;
+        if (entry->value->kind != YAML_TREE_MAP ||
+            strlen(entry->key) >= sizeof spread->objects.pattern) {
+            status = diag_add(diag, entry->key_mark, "write for example \"cpu0-*\": {gen: 3}",
+                              "\"%s\" means many: say in a map what they have", entry->key);
+            continue;
+        }
+        memcpy(spread->objects.pattern, entry->key, strlen(entry->key) + 1);
+        for (size_t k = 0; k < entry->value->count && status != STATUS_NOMEM; k++)
+            status = spread_one(tree, place, spread, &entry->value->entries[k], diag);
+    }
+    return status;
+}
+
+enum status scenario_spread_stars(struct yaml_tree *tree, const struct yaml_node *own,
+                                  struct diag_list *diag)
+{
+    static const struct {
+        const char *name;
+        enum address_place place;
+    } places[] = {{"devices", ADDRESS_DEVICE}, {"links", ADDRESS_LINK}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < 2 && status != STATUS_NOMEM; i++) {
+        struct spread spread = {.objects = {.place = places[i].place, .many = true},
+                                .own = map_of(own, places[i].place)};
+        const struct yaml_node *map = map_of(tree->root, places[i].place);
+        bool any = false;
+        for (size_t k = 0; map && k < map->count; k++)
+            any = any || yaml_is_star(map->entries[k].key);
+        if (!any)
+            continue;
+        status = spread_map(tree, places[i].name, map, &spread, diag);
+        if (status != STATUS_NOMEM && yaml_tree_drop_stars(tree, "node", places[i].name))
+            status = STATUS_NOMEM;
+    }
+    return status == STATUS_NOMEM ? status : STATUS_OK; /* mistakes are noted */
 }

@@ -67,7 +67,7 @@ static enum status keep(struct yaml_tree *tree, const char *name, struct yaml_no
             continue;
         const char *const path[] = {"node", "links", name, pairs[i].most};
         struct yaml_node *value = had ? had : default_node(tree, before, could);
-        enum status status = value ? yaml_tree_put(tree, path, 4, value) : STATUS_NOMEM;
+        enum status status = value ? yaml_tree_put(tree, path, 4, value, NULL) : STATUS_NOMEM;
         if (status)
             return status;
     }

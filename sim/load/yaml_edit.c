@@ -254,7 +254,7 @@ static enum status set_step(struct setter *setter, const struct yaml_node *node,
     static const struct yaml_node no_map = {.kind = YAML_TREE_MAP, .origin_note = "--set"};
     if (node && node->kind != YAML_TREE_MAP)
         return step_fault(setter, i, node);
-    if (setter->star && strpbrk(step->key, "*?"))
+    if (setter->star && yaml_is_star(step->key))
         return set_many(setter, node ? node : &no_map, i, ret_node);
     const struct yaml_entry *old = yaml_map_entry(node, step->key);
     status = set_step(setter, old ? old->value : NULL, i + 1, &child);
@@ -331,9 +331,9 @@ enum status yaml_tree_set_many(struct yaml_tree *tree, const char *path, const c
 }
 
 enum status yaml_tree_put(struct yaml_tree *tree, const char *const *keys, size_t count,
-                          struct yaml_node *value)
+                          struct yaml_node *value, struct yaml_star *star)
 {
-    struct setter setter = {.tree = tree, .count = count, .value = value};
+    struct setter setter = {.tree = tree, .count = count, .value = value, .star = star};
     struct yaml_node *root;
     for (size_t i = 0; i < count; i++) {
         setter.steps[i] = (struct step){.mark = value->mark};
@@ -342,7 +342,30 @@ enum status yaml_tree_put(struct yaml_tree *tree, const char *const *keys, size_
             return STATUS_NOMEM;
     }
     enum status status = set_step(&setter, tree->root, 0, &root);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && (!star || star->ret_count > 0))
         tree->root = root;
     return status;
+}
+
+bool yaml_is_star(const char *key)
+{
+    return strpbrk(key, "*?") != NULL;
+}
+
+enum status yaml_tree_drop_stars(struct yaml_tree *tree, const char *first, const char *second)
+{
+    const struct yaml_entry *outer = yaml_map_entry(tree->root, first);
+    const struct yaml_entry *inner = outer ? yaml_map_entry(outer->value, second) : NULL;
+    if (!inner || inner->value->kind != YAML_TREE_MAP)
+        return STATUS_OK;
+    struct yaml_node *copy = map_copy(tree, inner->value, 0);
+    if (!copy)
+        return STATUS_NOMEM;
+    size_t kept = 0;
+    for (size_t i = 0; i < copy->count; i++)
+        if (!yaml_is_star(copy->entries[i].key))
+            copy->entries[kept++] = copy->entries[i];
+    copy->count = kept;
+    const char *const path[] = {first, second};
+    return yaml_tree_put(tree, path, 2, copy, NULL);
 }

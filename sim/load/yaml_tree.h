@@ -75,10 +75,6 @@ enum status yaml_tree_merge(struct yaml_tree *base, const struct yaml_tree *over
 enum status yaml_tree_set(struct yaml_tree *tree, const char *path, const char *value,
                           struct diag_list *diag);
 
-/* Put a node of this tree at a path of keys, where maps stand already, with the node's own mark. */
-enum status yaml_tree_put(struct yaml_tree *tree, const char *const *keys, size_t count,
-                          struct yaml_node *value);
-
 /* Which keys a step with * or ? in it means, and what came of it. */
 struct yaml_star {
     bool (*means)(const void *owner, const struct yaml_entry *entry);
@@ -87,6 +83,17 @@ struct yaml_star {
     const char *ret_first, *ret_last;
     struct mark ret_mark; /* of the step */
 };
+
+/* Put a node of this tree at a path of keys, where maps stand already, with the node's own mark.
+ * `star` may be NULL: then a star is a character like others. */
+enum status yaml_tree_put(struct yaml_tree *tree, const char *const *keys, size_t count,
+                          struct yaml_node *value, struct yaml_star *star);
+
+/* Whether a key has a star or a question mark. */
+bool yaml_is_star(const char *key);
+
+/* Take the keys with stars out of the map at a path of two keys, if there is one. */
+enum status yaml_tree_drop_stars(struct yaml_tree *tree, const char *first, const char *second);
 
 /* The same for a path of which one step means many keys that are there already. */
 enum status yaml_tree_set_many(struct yaml_tree *tree, const char *path, const char *value,
