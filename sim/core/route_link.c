@@ -56,9 +56,6 @@ static enum outcome check_trained(struct route *route, const struct machine *mac
     double rate_Bps = link_rate_Bps(link), raw_Bps = pcie_raw_Bps((int)gen, (int)width);
     const struct device *nic = nic_of(machine, link);
     double port_Bps = nic ? machine->node.resources[nic->resource].rate_Bps : 0;
-    char needs[64] = "";
-    if (port_Bps > 0)
-        snprintf(needs, sizeof needs, "; %s needs %.4g", nic->name, port_Bps / 1e9);
     enum outcome outcome = OUTCOME_HOLDS;
     if (route_rate_denied(link)) {
         outcome = OUTCOME_SLOWS;
@@ -69,13 +66,16 @@ static enum outcome check_trained(struct route *route, const struct machine *mac
     }
     if (rate_Bps > raw_Bps) /* then it says nothing of what training lower costs */
         return outcome;
-    if (gen_max > gen || width_max > width)
+    if (gen_max > gen || width_max > width) {
+        char needs[64] = "";
+        if (port_Bps > 0)
+            snprintf(needs, sizeof needs, "; %s needs %.4g", nic->name, port_Bps / 1e9);
         route_note(route, PRE_LINK_TRAINED, OUTCOME_SLOWS,
                    "%s runs at Gen%.0f x%.0f, both ends could do Gen%.0f x%.0f: %.4g of %.4g "
                    "GB/s%s",
                    name, gen, width, gen_max, width_max, rate_Bps / 1e9,
                    rate_at(link, gen_max, width_max) / 1e9, needs);
-    else if (rate_Bps < port_Bps && outcome == OUTCOME_HOLDS)
+    } else if (rate_Bps < port_Bps && outcome == OUTCOME_HOLDS)
         route_note(route, PRE_NIC_SLOT, OUTCOME_SLOWS,
                    "%s carries %.4g GB/s (Gen%.0f x%.0f), %s needs %.4g", name, rate_Bps / 1e9, gen,
                    width, nic->name, port_Bps / 1e9);
