@@ -5,6 +5,11 @@
 -- level costs one hop between nodes and only the last node its whole chain.
 -- As NCCL's channels, there are two chains a NIC (for 8 NICs at most), one for each tree, so that every
 -- NIC carries its share of both.
+-- Assumed: a GPU uses the NIC near it. So what the GPU behind the head exchanges with a right child
+-- goes by that GPU's NIC; in NCCL's balanced tree it goes by the channel's own NIC (its search counts
+-- half of the channel's rate for each of these two GPUs at the one NIC). Each NIC carries the same in
+-- both, as the chains of a node begin all round; but where NICs are on rails, right children cross the
+-- spine here, and in NCCL they do not.
 -- A node v is child of v with its lowest set bit moved up by one (to the left of it), or cleared where
 -- that leads out of range (to the right); 0 is the root. The second tree is the first one's mirror
 -- image, or shifted by one if the nodes are odd in number: leaves of one are inner nodes of the other.

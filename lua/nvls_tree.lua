@@ -10,7 +10,7 @@ function plan(p)
   local function each_part(lane, act)
     for i = 0, g > 1 and g - 1 or -1 do
       local function part(who)
-        return { chunk = 2 * i, count = 2, group = p.node * g + i, lane = lane + i % 5, where = who }
+        return { chunk = 2 * i, count = 2, group = p.node * g + i, lane = lane + i % 8, where = who }
       end
       act(part, eq(p.local_rank, i))
     end
@@ -32,15 +32,15 @@ function plan(p)
   end)
   for k = 0, trees[1].levels - 1 do
     each_edge(k, function(t, _, child, parent, chunk)
-      p:send { from = child, to = parent, chunk = chunk, reduce = true, lane = 10 + 3 * t }
+      p:send { from = child, to = parent, chunk = chunk, reduce = true, lane = 16 + 3 * t }
     end)
   end
   for k = trees[1].levels - 1, 0, -1 do
     each_edge(k, function(t, side, child, parent, chunk)
-      p:send { from = parent, to = child, chunk = chunk, lane = 11 + 3 * t + side }
+      p:send { from = parent, to = child, chunk = chunk, lane = 17 + 3 * t + side }
     end)
   end
-  each_part(5, function(part, owner) -- the owner alone stores; every GPU is handed it
+  each_part(8, function(part, owner) -- the owner alone stores; every GPU is handed it
     p:switch_reduce(part(owner))
     p:switch_multicast(part())
   end)

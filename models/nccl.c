@@ -13,6 +13,7 @@
 #define WARP             32
 #define THREADS_MOST     640
 #define TRAFFIC_LEAST_B  (UINT64_C(16) << 10) /* MinTrafficPerChannel, enqueue.cc */
+#define NVLS_CHUNK_B     (128 * 1024.0)       /* NCCL_NVLS_CHUNKSIZE */
 #define OPS_A_BATCH      4                    /* NCCL_MAX_DEV_WORK_BATCH_COLLS */
 #define TREE_CORRECTED   23                   /* NCCL stops one before its table's end */
 #define NVTREE_CORRECTED 24
@@ -295,23 +296,90 @@ static int collnet_heads(const struct nccl_comm *comm)
     return comm->heads ? comm->heads : comm->graphs[NCCL_SEARCH_COLLNET_DIRECT].channels;
 }
 
+static double per_node(const struct nccl_comm *comm)
+{
+    return (double)(comm->ranks / comm->nodes);
+}
+
+/* Chunks of a message that are under way at once: of each channel one, or one for each head. */
+static double lines_of(const struct nccl_comm *comm, const struct nccl_choice *choice)
+{
+    const enum nccl_algorithm a = choice->algorithm;
+    double heads = a == NCCL_COLLNET_DIRECT                ? collnet_heads(comm)
+                   : a == NCCL_NVLS || a == NCCL_NVLS_TREE ? comm->graphs[NCCL_SEARCH_NVLS].channels
+                                                           : 1;
+    return choice->channels * fmax(heads, 1);
+}
+
+/* NVLS over several nodes by less than 150 GB/s. */
+static bool slow_nvls(const struct nccl_comm *comm)
+{
+    struct nccl_tuning tuning;
+    nccl_tune(comm, &tuning);
+    return tuning.cells[NCCL_ALLREDUCE][NCCL_NVLS][NCCL_SIMPLE].bandwidth_GBps < 150;
+}
+
+/* Halve a chunk while it is above `above` and the message has fewer than `loops` of it on every
+ * channel and head. */
+static double halved(double chunk_B, double above_B, double loops, double bytes, double lines)
+{
+    while (chunk_B > above_B && floor(bytes / (lines * chunk_B)) < loops)
+        chunk_B /= 2;
+    return chunk_B;
+}
+
+/* In one step to `to_B`. */
+static double lowered(double chunk_B, double to_B, double loops, double bytes, double lines)
+{
+    return chunk_B > to_B && bytes < loops * lines * chunk_B ? to_B : chunk_B;
+}
+
+double nccl_chunk_B(const struct nccl_comm *comm, const struct nccl_choice *choice, double bytes)
+{
+    const enum nccl_algorithm a = choice->algorithm;
+    const double local = per_node(comm), levels = floor_log2_u64((uint64_t)comm->nodes);
+    const bool plain = a == NCCL_TREE || a == NCCL_RING;
+    const double slot_B = nccl_slot_B(plain ? choice->protocol : NCCL_SIMPLE), KiB = 1024;
+    double lines = lines_of(comm, choice), chunk_B, depth;
+    switch (a) {
+    case NCCL_TREE:
+        if (choice->protocol == NCCL_LL)
+            return slot_B;
+        if (choice->protocol == NCCL_LL128) {
+            depth = (1 + levels + 0.1 * local) / local;
+            chunk_B = halved(slot_B, 128 * KiB, 64 * depth, bytes, lines);
+            return halved(chunk_B, 32 * KiB, 16 * depth, bytes, lines);
+        }
+        depth = local - 1 + levels;
+        chunk_B = halved(slot_B, 128 * KiB, 8 * depth, bytes, lines);
+        chunk_B = halved(chunk_B, 64 * KiB, 4 * depth, bytes, lines);
+        return halved(chunk_B, 32 * KiB, depth, bytes, lines);
+    case NCCL_COLLNET_DIRECT:
+    case NCCL_COLLNET_CHAIN:
+        depth = a == NCCL_COLLNET_CHAIN ? local : 1 + (local > 1);
+        chunk_B = a == NCCL_COLLNET_CHAIN ? slot_B / 2 : slot_B;
+        chunk_B = halved(chunk_B, 128 * KiB, 64 * depth, bytes, lines);
+        chunk_B = halved(chunk_B, 64 * KiB, 8 * depth, bytes, lines);
+        return halved(chunk_B, 32 * KiB, (a == NCCL_COLLNET_CHAIN ? 1 : 8) * depth, bytes, lines);
+    case NCCL_NVLS:
+        chunk_B = comm->nodes > 1 && slow_nvls(comm) ? 32 * KiB : NVLS_CHUNK_B;
+        chunk_B = lowered(chunk_B, 64 * KiB, 64, bytes, lines);
+        chunk_B = lowered(chunk_B, 32 * KiB, 8, bytes, lines);
+        return lowered(chunk_B, 16 * KiB, 2, bytes, lines);
+    case NCCL_NVLS_TREE:
+        chunk_B = comm->nodes >= 4 ? 64 * KiB : slot_B;
+        chunk_B = lowered(chunk_B, 256 * KiB, 32, bytes, lines);
+        chunk_B = lowered(chunk_B, 128 * KiB, 16, bytes, lines);
+        chunk_B = lowered(chunk_B, 64 * KiB, 4, bytes, lines);
+        return lowered(chunk_B, 32 * KiB, 1, bytes, lines);
+    default:
+        return slot_B;
+    }
+}
+
 double nccl_loop_B(const struct nccl_comm *comm, const struct nccl_choice *choice, double bytes)
 {
-    bool direct = choice->algorithm == NCCL_COLLNET_DIRECT;
-    if (!direct && choice->algorithm != NCCL_COLLNET_CHAIN)
-        return 0;
-    int local = comm->ranks / comm->nodes;
-    double depth = direct ? 1 + (local > 1) : local;
-    double slot_B = nccl_slot_B(NCCL_SIMPLE), chunk_B = direct ? slot_B : slot_B / 2;
-    double of_chunk = (double)choice->channels * (direct ? collnet_heads(comm) : 1);
-    const struct {
-        double loops, chunk_B;
-    } least[] = {
-        {64 * depth, slot_B / 4}, {8 * depth, slot_B / 8}, {(direct ? 8 : 1) * depth, slot_B / 16}};
-    for (size_t i = 0; i < sizeof least / sizeof least[0]; i++)
-        while (chunk_B > least[i].chunk_B && floor(bytes / (of_chunk * chunk_B)) < least[i].loops)
-            chunk_B /= 2;
-    return of_chunk * chunk_B;
+    return lines_of(comm, choice) * nccl_chunk_B(comm, choice, bytes);
 }
 
 /* Step (1) of nccl.h. */

@@ -22,20 +22,29 @@
  * dropped; at one channel, threads are halved. (2) The work is cut into cells that carry 16 KiB of
  * traffic, and every channel takes the same whole number of cells; so the last may stay idle.
  *
- * CollNet moves the message in loops of channels * heads * chunk bytes (the chain: channels *
- * chunk). A chunk begins at a slot (chain: 256 KiB) and is halved to 128 KiB while there are fewer
- * than 64 d loops, to 64 KiB while fewer than 8 d, to 32 KiB while fewer than 8 d (chain: d), where
- * d is the depth: 2 for direct (1 with one GPU a node), GPUs of a node for the chain.
+ * Chunk: what a channel hands on at once. A loop moves channels * heads * chunk bytes (heads: of
+ * CollNetDirect and NVLS; else 1). It begins at c and gets smaller while there are fewer loops:
+ *
+ *                  c          128 KiB     64 KiB   32 KiB   while fewer than so many loops, halved
+ *   tree, Simple   slot       8 d         4 d      d        d = g - 1 + log2 N
+ *   tree, LL128    slot       64 d        -        16 d     d = (1 + log2 N + g/10)/g
+ *   CollNetDirect  slot       64 d        8 d      8 d      d = 2 (1 with one GPU a node)
+ *   CollNetChain   256 KiB    64 d        8 d      d        d = g
+ *   NVLS           128 KiB    -           64       8        in one step; 16 KiB: 2
+ *   NVLSTree       slot       16          4        1        in one step; 256 KiB: 32
+ *
+ * N nodes of g GPUs. Halved: until it is at most what stands above. NVLS over several nodes by less
+ * than 150 GB/s begins at 32 KiB, NVLSTree over 4 and more nodes at 64 KiB. The ring takes slots.
  *
  * Source: NVIDIA/nccl at 5067397c (2.30.7), src/graph/tuning.cc, src/enqueue.cc and
  * src/graph/connect.cc, as restated in our notes. Step (2), what NCCL_ALGO does, channels of
- * CollNet and NVLS, and the chunks of CollNetDirect are from our knowledge of src/enqueue.cc
- * since 2.22, not from those notes. Checked against logs of two H200 (libraries 2.28.3 and 2.28.9;
- * NVLS and CollNet off) over NVLink, SHM and sockets: 8 tables of 105 cells (5 of them different)
- * and 1284 choices with their channels, of all five collectives, come out without exception. No
- * constant of 2.30.7 had to be changed. What two ranks cannot show stands unchecked: NVLS and
- * CollNet bandwidth, other GPUs, more than two nodes, latency of the NIC and of posting, threads
- * other than the maximum.
+ * CollNet and NVLS, and the chunks of CollNetDirect, of trees and of NVLSTree are from our
+ * knowledge of src/enqueue.cc since 2.22, not from those notes. Checked against logs of two H200
+ * (libraries 2.28.3 and 2.28.9; NVLS and CollNet off) over NVLink, SHM and sockets: 8 tables of 105
+ * cells (5 of them different) and 1284 choices with their channels, of all five collectives, come
+ * out without exception. No constant of 2.30.7 had to be changed. What two ranks cannot show stands
+ * unchecked: NVLS and CollNet bandwidth, other GPUs, more than two nodes, latency of the NIC and of
+ * posting, threads other than the maximum.
  *
  * Assumptions: NCCL computes in float, this in double: where a cell lies on a rounding edge or two
  * times are equal to 7 digits the answer may differ. One collective at a time, not a group of many.
@@ -224,8 +233,16 @@ bool nccl_choose_among(const struct nccl_comm *comm, const struct nccl_tuning *t
 void nccl_spread(const struct nccl_comm *comm, const struct nccl_tuning *tuning,
                  enum nccl_collective collective, uint64_t bytes, struct nccl_choice *choice);
 
-/* Bytes of the message that CollNet moves in one loop over all its channels and heads; 0: another
- * algorithm, which fills the slots of its protocol. */
+/* GB/s of the message that one of the communicator's channels moves at most in a tree over several
+ * nodes: a quarter of the ceiling of a searched channel, which stands for two and is halved for the
+ * algorithm. Inside one node two H200 moved 1.5 times as much by Simple, 1.1 by LL128. */
+double nccl_tree_channel_GBps(int cc, int nodes, enum nccl_protocol protocol);
+
+/* Payload in a chunk of one channel (for one head), with which a step begins and ends: by size,
+ * algorithm and protocol, at most a slot. */
+double nccl_chunk_B(const struct nccl_comm *comm, const struct nccl_choice *choice, double bytes);
+
+/* Bytes of the message in one loop: a chunk of all channels and heads. */
 double nccl_loop_B(const struct nccl_comm *comm, const struct nccl_choice *choice, double bytes);
 
 #endif

@@ -21,7 +21,7 @@ double nccl_push_s(double push_Bps, double copy_Bps, double link_Bps, struct ncc
     double push_s = 1 / (push_Bps * pace.share), copy_s = pace.kept / (copy_Bps * pace.share);
     double link_s = 1 / link_Bps;
     double in_step = beside(push_s, link_s) + copy_s, apart = beside(push_s + copy_s, link_s);
-    return (pace.together * in_step + (1 - pace.together) * apart) / pace.reached;
+    return (pace.together * in_step + (1 - pace.together) * apart) / (pace.reached * pace.part);
 }
 
 static int power_of_two(int n)

@@ -18,8 +18,13 @@
  *
  * All channels start at the same moment and do the same, so at first they all push, and the link is
  * what they wait for; then they all copy, and the link stands still. Later some push while others
- * copy. In a tree half of a channel's threads go up and half down (NCCL: 70 to 30), each at half
- * the rate; with LL128 a tree inside a node reaches 7/9 (NCCL's tuning.cc says so).
+ * copy. A lane that has a part of the channels takes 1/part of the time. In a tree half of a
+ * channel's threads go up and half down (NCCL: by LL and LL128 70 to 30), each at half the rate;
+ * with LL128 a tree inside a node reaches 7/9 (NCCL's tuning.cc says so). Over several nodes the
+ * channel whose GPU sends to other nodes has the most to do, for it reduces what comes from the
+ * chain and from two children, and hands the sum to the chain and to both; what it manages is taken
+ * from NCCL's ceilings (perChMaxTreeBws, perChMaxTreeLL128Bws): B200, two nodes, LL128: 31.67/4
+ * = 7.92 GB/s.
  *
  * Hand: two H200, 24 channels, allreduce (k = 1/2): r = 39.7, c = 24.2, B = 358.7 GB/s. 1/(N r) =
  * 1.050 ps, 1/B = 2.788: pushing takes 2.814 ps a byte; in step + 0.5 * 1.722 = 3.675 (272 GB/s);
@@ -47,6 +52,8 @@
 #ifndef GDSIM_MODELS_NCCL_CHANNEL_H
 #define GDSIM_MODELS_NCCL_CHANNEL_H
 
+#include <stdbool.h>
+
 struct nccl_p2p {
     int channels; /* of collectives */
     int paths;
@@ -60,7 +67,11 @@ struct nccl_pace {
     double kept;     /* k */
     double together; /* w: 1 in step, 0 apart */
     double share;    /* of the threads of all channels, what one lane has for itself; 1: all */
+    double part;     /* of all channels, those of one lane: it takes 1/part of the time */
     double reached;  /* of all this, by a tree of LL128 inside a node: NCCL_TREE_LL128; else 1 */
+    double least_s; /* for each byte of a lane of a tree, by the GPU that sends it to other nodes */
+    bool within;    /* no lane shares its channels: together they stay within the link */
+    bool by_line;   /* the first line of a slice is on its way while the others are pushed */
 };
 
 /* Share of a message that channels are in step, w, by l. 1 for l = 0. */

@@ -67,6 +67,11 @@ bool nccl_sends_from_host(enum nccl_protocol protocol)
     return protocol == NCCL_LL;
 }
 
+double nccl_posts(enum nccl_protocol protocol)
+{
+    return protocol == NCCL_SIMPLE ? 3 : 1;
+}
+
 double nccl_hop_us(enum nccl_hardware hardware, enum nccl_algorithm algorithm,
                    enum nccl_protocol protocol)
 {

@@ -12,8 +12,8 @@
  * can use each line as it comes; Simple moves bare data and then a flag for the slot, with a fence
  * between. With LL a network proxy must read the flags, so the sender's buffer is in host memory
  * even where GPUDirect RDMA works; the receiver's, and both of LL128 and Simple, are in device
- * memory then. What that reading costs beyond a hop (a core passes over twice the payload, and
- * host memory is read once more) is left out: nobody has measured it.
+ * memory then. For that reading a proxy passes no more than software.ll_flags; that host memory is
+ * read once more is left out.
  *
  * Source: NVIDIA/nccl at 5067397c (2.30.7): src/graph/tuning.cc (baseLat, hwLat), src/init.cc and
  * src/include/device.h (buffers), src/transport/net.cc (where they are), as restated in our notes.
@@ -33,7 +33,9 @@
 #define NCCL_STEPS         8         /* slots of a channel's buffer */
 #define NCCL_SLICE_SLOTS   2         /* that the ring by Simple hands on at once (collectives.h) */
 #define NCCL_TREE_LL128    (7.0 / 9) /* of a ring's rate, that a tree by LL128 reaches on one node */
-#define NCCL_LEAST_SLICE_B 32768     /* of the ring by Simple: 2 slots over 32 (prims_simple.h) */
+#define NCCL_TREE_DOWN     0.3       /* of a tree's threads by LL and LL128; the others go up */
+#define NCCL_TREE_BUSY     1.0   /* of a hop by Simple, that a tree's threads spend on a chunk */
+#define NCCL_LEAST_SLICE_B 32768 /* of the ring by Simple: 2 slots over 32 (prims_simple.h) */
 
 enum nccl_hardware { NCCL_HW_NVLINK, NCCL_HW_PCI, NCCL_HW_NET, NCCL_HARDWARE };
 
@@ -54,6 +56,11 @@ bool nccl_sends_from_host(enum nccl_protocol protocol);
 /* Latency of one step in us. NCCL_HW_NVLINK, NCCL_RING, NCCL_SIMPLE: 3.4 */
 double nccl_hop_us(enum nccl_hardware hardware, enum nccl_algorithm algorithm,
                    enum nccl_protocol protocol);
+
+/* What a step inside a node takes at least in a ring over several nodes, all of whose steps keep
+ * the pace of those between nodes, in times of what posting to the network takes: 3 by Simple,
+ * else 1. */
+double nccl_posts(enum nccl_protocol protocol);
 
 /* Of the whole collective, in us. NCCL_RING, NCCL_LL: 6.6 */
 double nccl_base_us(enum nccl_algorithm algorithm, enum nccl_protocol protocol);

@@ -8,6 +8,7 @@
 enum generation { VOLTA, AMPERE, HOPPER, BLACKWELL, GENERATIONS };
 
 #define MAX_LOCAL_COLLNET 8    /* NCCL_MAX_DIRECT_ARITY + 1 */
+#define TREE_LL           3.8  /* Simple's rate of a tree over that by LL */
 #define SLOW_GBPS         12.0 /* PCI_BW of tuning.cc: up to here a ring takes half the threads */
 #define ARITY_US          0.4  /* CollNetDirect: serialisation for each peer of the node */
 
@@ -197,7 +198,7 @@ static double tree_bus_GBps(const struct nccl_comm *comm, enum nccl_protocol p, 
     double channels = (double)graph->channels;
     bus = fmin(0.92 * bus, channels * tree_GBps[gpu][column]);
     if (p == NCCL_LL)
-        bus = fmin(bus / 3.8, ll_most);
+        bus = fmin(bus / TREE_LL, ll_most);
     if (p == NCCL_LL128)
         bus = fmin(bus * (comm->nodes == 1 ? NCCL_TREE_LL128 : 120.0 / 128.0),
                    channels * tree_ll128_GBps[gpu][column]);
@@ -247,6 +248,14 @@ static double bandwidth_GBps(const struct nccl_comm *comm, enum nccl_collective 
     return gathers(c) ? bus : 0.5 * bus;
 }
 
+double nccl_tree_channel_GBps(int cc, int nodes, enum nccl_protocol protocol)
+{
+    enum generation gpu = generation_of(cc);
+    int column = nodes <= 2 ? nodes - 1 : 2;
+    double bus = protocol == NCCL_LL128 ? tree_ll128_GBps[gpu][column] : tree_GBps[gpu][column];
+    return 0.25 * (protocol == NCCL_LL ? bus / TREE_LL : bus);
+}
+
 /* ---- latency ------------------------------------------------------------------------------- */
 
 static double intra_us(const struct nccl_comm *comm, enum nccl_hardware hardware,
@@ -274,7 +283,7 @@ static double ring_us(const struct nccl_comm *comm, enum nccl_collective c, enum
         double post = comm->net_overhead_us >= 0  ? comm->net_overhead_us
                       : comm->cpu == NCCL_CPU_AMD ? 2.0
                                                   : 1.0;
-        intra = fmax(intra, p == NCCL_SIMPLE ? 3 * post : post);
+        intra = fmax(intra, nccl_posts(p) * post);
     }
     return (steps - between) * intra + between * inter;
 }

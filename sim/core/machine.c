@@ -235,7 +235,8 @@ static void make_device_resources(const struct machine *machine, struct node_typ
     device->resource = (uint16_t)node->resource_count;
     switch (device->kind) {
     case DEVICE_GPU:
-        add_resource(node, RESOURCE_THREAD, (double)INFINITY, 0, device->name, " proxy thread", "");
+        add_resource(node, RESOURCE_THREAD, protocol_flags_Bps(machine), 0, device->name,
+                     " proxy thread", "");
         add_resource(node, RESOURCE_CHANNEL, param_get(params, PARAM_GPU_CHANNEL_RATE), 0,
                      device->name, " SM channel", "");
         add_resource(node, RESOURCE_BAR, param_get(params, PARAM_GPU_BAR_WRITE_RATE), 0,

@@ -171,9 +171,12 @@ static enum status send(const struct way *way, struct route *route, struct error
         status = route_stage(route, machine,
                              buffer == gpu ? "post the transfer" : "read the flags, post",
                              way->post, END_SRC, gpu, error);
-    return status ? status
-                  : route_crossing(route, machine, END_SRC, buffer, way->nic[END_SRC], TLP_NIC_READ,
-                                   error);
+    if (!status)
+        status =
+            route_crossing(route, machine, END_SRC, buffer, way->nic[END_SRC], TLP_NIC_READ, error);
+    if (!status)
+        status = route_read_flags(route, machine, gpu, error);
+    return status ? status : route_head(route, machine, gpu, error);
 }
 
 /* From the receiver's NIC to its GPU. */

@@ -64,6 +64,8 @@ static enum status over_network(const struct machine *machine, const struct endp
         status = route_crossing(route, machine, END_SRC, mechanism_memory(machine, src),
                                 (size_t)src_nic, TLP_NIC_READ, error);
     if (!status)
+        status = route_read_flags(route, machine, src, error);
+    if (!status)
         status = route_wire(route, machine, there, src_nic, dst_nic, 0, error);
     if (!status)
         status = route_crossing(route, there, END_DST, (size_t)dst_nic,

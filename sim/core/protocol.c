@@ -38,6 +38,13 @@ static enum nccl_algorithm hops_of(const struct machine *machine)
     return (int)param_get(&machine->engine, PARAM_ENGINE_HOPS) == TREE ? NCCL_TREE : NCCL_RING;
 }
 
+bool protocol_tree(const struct machine *machine)
+{
+    enum nccl_protocol protocol;
+    return protocol_of(machine, &protocol) && hops_of(machine) == NCCL_TREE &&
+           param_get(&machine->engine, PARAM_ENGINE_CHANNELS) > 0;
+}
+
 /* ---- routes --------------------------------------------------------------------------------- */
 
 double protocol_hop_s(const struct machine *machine, const struct route *route)
@@ -56,19 +63,24 @@ double protocol_hop_s(const struct machine *machine, const struct route *route)
     /* With one GPU a node nothing hides the network: the tree's value for all (tuning.cc). */
     if (hardware == NCCL_HW_NET && machine->node.gpu_count == 1)
         algorithm = NCCL_TREE;
-    return 1e-6 * nccl_hop_us(hardware, algorithm, protocol);
+    double hop_s = 1e-6 * nccl_hop_us(hardware, algorithm, protocol);
+    if (hardware == NCCL_HW_NET || algorithm != NCCL_RING || machine->node_count == 1 ||
+        route->asked->span == SPAN_SWITCH)
+        return hop_s;
+    double post_s = param_get(&machine->software, PARAM_SOFTWARE_STEP_HANDOFF);
+    return fmax(hop_s, post_s * nccl_posts(protocol));
 }
 
 /* Make a step of nothing take `hop` seconds, if what it takes by itself is less. What a CPU thread
  * does stays as it is, so that threads are busy for what they do. A flag over NVLink and the way
  * there are what NCCL's hop latency measures (also through an NVSwitch): they are replaced by it.
  * Where the channels flag their slots themselves, a hop delays a slice and keeps nobody busy; the
- * receiver's flag is part of it, the sender's is not. */
-static void lay_hop(struct route *route, double hop, bool by_channels)
+ * receiver's flag is part of it, the sender's is not, but in a tree. */
+static void lay_hop(struct route *route, double hop, bool by_channels, bool tree)
 {
     double own = 0;
     for (size_t i = 0; i < route->use_count && by_channels; i++)
-        if (route->uses[i].end == END_DST)
+        if (tree || route->uses[i].end == END_DST)
             own += route->uses[i].fixed_s;
     for (size_t s = 0; s < route->stage_count; s++)
         own += route->stages[s].handoff.cost_s;
@@ -93,17 +105,21 @@ static void lay_hop(struct route *route, double hop, bool by_channels)
 
 /* By Simple, SMs that push stop at the end of each slice for a fence and a flag
  * (software.peer_handoff), and those that pull wait for one in host memory (software.flag_handoff).
+ * In a tree they do so for every chunk, and for the slot of the next GPU and for the chunk of the
+ * one before as well: half of a hop.
  * False: no channel is counted here, so whoever posts pays for it. */
-static bool lay_flags(const struct machine *machine, struct route *route)
+static bool lay_flags(const struct machine *machine, struct route *route, double hop_s)
 {
+    const double flag_s = param_get(&machine->software, PARAM_SOFTWARE_PEER_HANDOFF);
+    const double src_s = hops_of(machine) == NCCL_TREE ? NCCL_TREE_BUSY * hop_s : flag_s;
     bool any = false;
     for (size_t i = 0; i < route->use_count; i++) {
         struct route_use *use = &route->uses[i];
         if (machine->node.resources[use->resource].kind != RESOURCE_SM)
             continue;
-        use->fixed_s +=
-            param_get(&machine->software, use->end == END_SRC ? PARAM_SOFTWARE_PEER_HANDOFF
-                                                              : PARAM_SOFTWARE_FLAG_HANDOFF);
+        use->fixed_s += use->end == END_SRC
+                            ? src_s
+                            : param_get(&machine->software, PARAM_SOFTWARE_FLAG_HANDOFF);
         any = true;
     }
     return any;
@@ -135,14 +151,17 @@ enum status protocol_lay(const struct mechanism *mechanism, const struct machine
                                      : "leave engine.protocol out, or take another mechanism");
     }
     route->line_factor = 1 / nccl_payload_share(protocol);
-    for (size_t i = 0; i < route->use_count; i++)
-        if (machine->node.resources[route->uses[i].resource].kind != RESOURCE_SM)
+    for (size_t i = 0; i < route->use_count; i++) { /* SMs and threads count payload */
+        enum resource_kind kind = machine->node.resources[route->uses[i].resource].kind;
+        if (kind != RESOURCE_SM && kind != RESOURCE_THREAD)
             route->uses[i].bytes_factor *= route->line_factor;
+    }
     /* What a pass to or from a switch takes is in the base latency of the whole. */
     bool peers = ends->src.kind == ENDPOINT_DEVICE && ends->dst.kind == ENDPOINT_DEVICE;
+    const double hop_s = protocol_hop_s(machine, route);
     if (peers && route->leg_count > 0)
-        lay_hop(route, protocol_hop_s(machine, route),
-                protocol == NCCL_SIMPLE && lay_flags(machine, route));
+        lay_hop(route, hop_s, protocol == NCCL_SIMPLE && lay_flags(machine, route, hop_s),
+                hops_of(machine) == NCCL_TREE);
     return STATUS_OK;
 }
 
@@ -180,8 +199,14 @@ struct protocol_cut protocol_cut(const struct machine *machine, const struct pla
     cut.grain_B = cut.slice_B *= each;
     if (given || !protocol_of(machine, &protocol))
         return cut;
-    cut.slice_B = each * nccl_slot_B(protocol);
-    cut.grain_B = network ? cut.slice_B : each * nccl_grain_B(protocol);
+    double chunk_B = param_get(&machine->engine, PARAM_ENGINE_CHUNK),
+           slot_B = nccl_slot_B(protocol);
+    double share = hops_of(machine) == NCCL_TREE ? NCCL_TREE_DOWN : 1; /* threads that go down */
+    cut.slice_B = each * (chunk_B > 0 ? fmin(chunk_B, slot_B) : slot_B);
+    cut.grain_B =
+        fmin(cut.slice_B, each * nccl_grain_B(protocol) * (protocol == NCCL_SIMPLE ? 1 : share));
+    if (network)
+        cut.grain_B = cut.slice_B;
     bool in_loops = plan->collective == COLLECTIVE_ALLREDUCE ||
                     plan->collective == COLLECTIVE_ALLGATHER ||
                     plan->collective == COLLECTIVE_REDUCE_SCATTER;
@@ -283,6 +308,13 @@ double protocol_link_Bps(const struct machine *machine, const struct params *gpu
     return payload * nvlink_Bps(machine, gpu);
 }
 
+double protocol_flags_Bps(const struct machine *machine)
+{
+    enum nccl_protocol protocol;
+    bool reads = protocol_of(machine, &protocol) && nccl_sends_from_host(protocol);
+    return reads ? param_get(&machine->software, PARAM_SOFTWARE_LL_FLAGS) : (double)INFINITY;
+}
+
 double protocol_host_Bps(const struct machine *machine, const struct params *gpu)
 {
     double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
@@ -313,32 +345,54 @@ static double kept_of(const struct plan *plan)
     }
 }
 
+/* GPUs of a node are alike, or wait for the slowest. */
+static const struct params *first_gpu(const struct machine *machine)
+{
+    return &machine->node.devices[machine->node.gpus[0]].params;
+}
+
+/* By Simple each half of a channel's threads goes its way, slot by slot, whether the other has
+ * something to do or not. By LL and LL128 a GPU in the middle of a chain pushes both ways at once;
+ * of two GPUs each pushes one way only. */
+static void pace_tree(const struct machine *machine, enum nccl_protocol protocol, double channels,
+                      double groups, struct nccl_pace *pace)
+{
+    int cc = (int)lround(10 * param_get(first_gpu(machine), PARAM_GPU_COMPUTE_CAPABILITY));
+    int nodes = (int)machine->node_count;
+    pace->least_s = groups / (channels * 1e9 * nccl_tree_channel_GBps(cc, nodes, protocol));
+    if (protocol == NCCL_SIMPLE) {
+        pace->kept = 0;
+        pace->share = 0.5 / groups;
+        pace->part = 1;
+    } else if (machine->node.gpu_count > 2)
+        pace->part *= 0.5;
+    pace->by_line = protocol != NCCL_SIMPLE;
+    if (protocol == NCCL_LL128 && nodes == 1)
+        pace->reached = NCCL_TREE_LL128;
+}
+
 struct nccl_pace protocol_pace(const struct machine *machine, const struct plan *plan,
                                double size_B)
 {
+    const double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
+    const double groups = lane_groups(plan);
     struct nccl_pace pace = {.kept = protocol_split(machine) ? 0 : kept_of(plan),
                              .together = 1,
                              .share = 1,
+                             .part = 1,
                              .reached = 1};
     enum nccl_protocol protocol;
-    double channels = param_get(&machine->engine, PARAM_ENGINE_CHANNELS);
-    const struct node_type *node = &machine->node;
-    if (!(channels > 0) || node->gpu_count == 0)
+    if (!(channels > 0) || machine->node.gpu_count == 0)
         return pace;
-    bool given = protocol_of(machine, &protocol);
-    bool tree = given && hops_of(machine) == NCCL_TREE && plan->lanes > lane_groups(plan);
-    if (tree && protocol == NCCL_SIMPLE) { /* up and down by other threads, slot by slot */
-        pace.kept = 0;
-        pace.share = 0.5 * fmin(1, protocol_lane_channels(machine, plan) / channels);
-    }
-    if (tree && protocol == NCCL_LL128 && machine->node_count == 1)
-        pace.reached = NCCL_TREE_LL128;
-    /* GPUs of a node are alike, or wait for the slowest. */
-    const struct params *gpu = &node->devices[node->gpus[0]].params;
-    /* By LL a slot is small: channels are apart after their first loops. */
+    pace.part = 1 / groups;
+    pace.within = plan->lanes <= groups;
     pace.together =
-        given && protocol == NCCL_LL
-            ? 0
-            : nccl_in_step(size_B / (channels * param_get(gpu, PARAM_GPU_CHANNEL_DRIFT)));
+        nccl_in_step(size_B / (channels * param_get(first_gpu(machine), PARAM_GPU_CHANNEL_DRIFT)));
+    if (!protocol_of(machine, &protocol))
+        return pace;
+    if (protocol == NCCL_LL) /* a slot is small: channels are apart after their first loops */
+        pace.together = 0;
+    if (protocol_tree(machine) && plan->lanes > groups)
+        pace_tree(machine, protocol, channels, groups, &pace);
     return pace;
 }

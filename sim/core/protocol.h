@@ -3,20 +3,26 @@
  * engine.protocol names it; `none` leaves the plain transfers of the mechanism. By a protocol
  *   - flags travel with the payload: every link carries payload / share (models/nccl_protocol.h);
  *   - a step takes at least NCCL's hop latency: what the route's own handoffs and latencies leave
- * of it is added; where GPUs flag each other it replaces the flag's cost, and over NVLink the
- *     way's;
+ *     of it is added; where GPUs flag each other it replaces the flag's cost, and over NVLink the
+ *     way's. In a ring over several nodes a step inside a node takes no less than posting does;
  *   - a transfer is cut into slots, 8 of them in flight (NCCL_STEPS); inside a node LL and LL128
- * hand on what has come of a slot;
+ *     hand on what has come of a slot;
  *   - the collective pays NCCL's base latency once.
- * LL also moves the sender's buffer to the host (mech_gdr.c).
+ * LL also moves the sender's buffer to the host (mech_gdr.c), where the proxy reads its flags.
  *
  * engine.channels > 0: so many channels share the plan's lanes equally. What SMs push and pull is
  * then bounded by channels times the rate of one (models/nccl_channel.h), a channel does one thing
  * at a time unless its threads are split (engine.split), and a lane's slice holds a slot of each of
- * its channels, of the ring by Simple two. Channels are not simulated one by one: they all do the
- * same at the same time, and k equal flows through a link end within one slot of one flow of k
- * slots. A slot counts as free when it has arrived; NCCL's is free when the receiver has passed it
- * on, which holds the sender back but not the receiver.
+ * its channels, of the ring by Simple two. A lane pushes over NVLink with its own channels only:
+ * lanes do not wait for each other there, and together stay within the link. Channels are not
+ * simulated one by one: they all do the same at the same time, and k equal flows through a link end
+ * within one slot of one flow of k slots. A slot counts as free when it has arrived; NCCL's is free
+ * when the receiver has passed it on, which holds the sender back but not the receiver.
+ *
+ * engine.hops: tree, with channels: a channel's threads are split, up and down. Slots are chunks
+ * (engine.chunk); by Simple threads are busy with a chunk for a whole hop besides its bytes; by LL
+ * and LL128 lines are handed on as they come. A GPU that sends to other nodes takes NCCL's ceiling
+ * of a tree's channel for that (nccl_tree_channel_GBps).
  */
 #ifndef GDSIM_CORE_PROTOCOL_H
 #define GDSIM_CORE_PROTOCOL_H
@@ -33,6 +39,9 @@ enum protocol_word { PROTOCOL_NONE, PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE
 /* False: none. */
 bool protocol_of(const struct machine *machine, enum nccl_protocol *ret_protocol);
 double protocol_word_of(enum nccl_protocol protocol);
+
+/* Whether channels work as NCCL's tree: a protocol, its hops, and channels that are counted. */
+bool protocol_tree(const struct machine *machine);
 
 /* Whether NCCL moves bytes by the mechanism, so that it has protocols. */
 bool protocol_serves(const struct mechanism *mechanism);
@@ -89,6 +98,9 @@ double protocol_push_Bps(const struct machine *machine, const struct params *gpu
 /* Payload per second that they copy to the result, and that the GPU's NVLinks carry. */
 double protocol_copy_Bps(const struct machine *machine, const struct params *gpu);
 double protocol_link_Bps(const struct machine *machine, const struct params *gpu);
+
+/* Payload per second whose flags a proxy thread reads; INFINITY: it reads none. */
+double protocol_flags_Bps(const struct machine *machine);
 
 /* Payload per second that they move to host memory, or from there. */
 double protocol_host_Bps(const struct machine *machine, const struct params *gpu);

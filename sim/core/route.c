@@ -123,12 +123,40 @@ static bool use_channels(struct route *route, struct route_leg *leg, const struc
     } else {
         use->link_Bps = protocol_link_Bps(machine, &device->params);
         use->copy_Bps = protocol_copy_Bps(machine, &device->params);
-        rate_Bps =
-            1 / nccl_push_s(push_Bps, use->copy_Bps, use->link_Bps, (struct nccl_pace){0, 1, 1, 1});
+        rate_Bps = 1 / nccl_push_s(push_Bps, use->copy_Bps, use->link_Bps,
+                                   (struct nccl_pace){0, 1, 1, 1, 1});
     }
     leg->rate_Bps = rate_Bps < before_Bps ? rate_Bps : before_Bps;
     leg->slowest = rate_Bps < before_Bps ? (uint16_t)(route->use_count - 1) : slowest;
     return true;
+}
+
+enum status route_head(struct route *route, const struct machine *machine, size_t gpu,
+                       struct error *error)
+{
+    struct route_leg *leg = &route->legs[route->leg_count - 1];
+    const double rate_Bps = leg->rate_Bps;
+    const uint16_t slowest = leg->slowest;
+    if (!protocol_tree(machine))
+        return STATUS_OK;
+    if (!add_use(route, leg, machine, END_SRC,
+                 (size_t)machine->node.devices[gpu].resource + GPU_CHANNELS_OUT))
+        return too_long(error);
+    route->uses[route->use_count - 1].head = true;
+    leg->rate_Bps = rate_Bps;
+    leg->slowest = slowest;
+    return STATUS_OK;
+}
+
+enum status route_read_flags(struct route *route, const struct machine *machine, size_t gpu,
+                             struct error *error)
+{
+    struct route_leg *leg = &route->legs[route->leg_count - 1];
+    enum nccl_protocol protocol;
+    if (!protocol_of(machine, &protocol) || !nccl_sends_from_host(protocol) ||
+        add_use(route, leg, machine, END_SRC, thread_of(machine, gpu)))
+        return STATUS_OK;
+    return too_long(error);
 }
 
 static void label_leg(const struct machine *machine, struct route_leg *leg, size_t from, size_t to,

@@ -47,6 +47,7 @@ struct route_use {
      * (models/nccl_channel.h). 0: nothing of the kind. */
     double link_Bps, copy_Bps;
     double rate_Bps; /* of the resource */
+    bool head;       /* of a channel of a tree that sends to another node: takes its pace alone */
 };
 
 struct route_leg {
@@ -140,6 +141,15 @@ enum status route_stage_free(struct route *route, struct error *error);
  * root complex can do; see route_check_peer, which notes that before. */
 enum status route_crossing(struct route *route, const struct machine *machine, enum route_end end,
                            size_t from, size_t to, enum tlp_mover mover, struct error *error);
+
+/* Of a tree of NCCL: the channels of the sender's GPU, which reduce and hand out what this leg, the
+ * last one, takes to other nodes. Otherwise nothing. */
+enum status route_head(struct route *route, const struct machine *machine, size_t gpu,
+                       struct error *error);
+
+/* By LL the proxy thread of a GPU reads the flags of all that the last leg takes to a NIC. */
+enum status route_read_flags(struct route *route, const struct machine *machine, size_t gpu,
+                             struct error *error);
 
 /* The same by the SM of a GPU: limited by what one NCCL channel moves. `gpu` is one of the ends. */
 enum status route_sm_crossing(struct route *route, const struct machine *machine,

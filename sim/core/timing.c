@@ -21,6 +21,8 @@ int64_t timing_busy_ps(const struct route_use *use, const struct machine *machin
     double pieces = use->piece_B > 0 && bytes > use->piece_B ? ceil(bytes / use->piece_B) : 1;
     double fixed_s = use->piece_B > 0 ? (pieces - 1) * use->fixed_s : use->fixed_s;
     double rate_Bps = use->rate_Bps * use->efficiency;
+    if (use->head)
+        return engine_ps(bytes * pace.least_s);
     if (use->link_Bps > 0)
         rate_Bps = 1 / nccl_push_s(rate_Bps, use->copy_Bps, use->link_Bps, pace);
     else if (machine->node.resources[use->resource].kind == RESOURCE_SM)
@@ -28,26 +30,49 @@ int64_t timing_busy_ps(const struct route_use *use, const struct machine *machin
     return engine_ps(service_s(bytes * use->bytes_factor, rate_Bps) + fixed_s);
 }
 
+/* Whether slices wait for each other at a resource.
+ *   channels: lanes have their own, and need not; but towards host memory a channel may have to do
+ *     with two transfers of its lane, one that it stores and one that it loads: these wait
+ *   NVLink that channels push into, at its first link: where their pace has the link in it */
+static bool is_queue(const struct route *route, const struct route_leg *leg, size_t at,
+                     enum resource_kind kind, struct nccl_pace pace)
+{
+    const struct route_use *use = &route->uses[leg->first_use + at];
+    const struct route_use *last = &route->uses[leg->first_use + leg->use_count - 1];
+    switch (kind) {
+    case RESOURCE_CHANNEL:
+    case RESOURCE_PEER:
+        return false;
+    case RESOURCE_SM:
+        return !(pace.share < 1 || (pace.part < 1 && (use->link_Bps > 0 || use->head)));
+    case RESOURCE_NVLINK:
+        return !(at == 0 && last->link_Bps > 0 && pace.part < 1 && pace.within);
+    default:
+        return true;
+    }
+}
+
 static void add_leg(const struct route *route, const struct machine *machine,
                     const struct route_leg *leg, double slice_B, struct nccl_pace pace,
                     struct timing *timing, struct timed_stage *stage)
 {
     int64_t *latency = leg->kind == LEG_WIRE ? &stage->wire_latency_ps : &stage->pcie_latency_ps;
-    *latency += engine_ps(leg->latency_s);
+    const int64_t latency_ps = engine_ps(leg->latency_s);
+    *latency += latency_ps;
     if (leg->kind == LEG_WIRE)
         stage->hop_ps = engine_ps(param_get(&machine->fabric, PARAM_FABRIC_HOP_LATENCY));
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
         const struct resource *resource = &machine->node.resources[use->resource];
         int64_t busy = timing_busy_ps(use, machine, slice_B, pace);
+        if (use->link_Bps > 0 && pace.by_line)
+            *latency -= busy < latency_ps ? busy : latency_ps;
         if (busy > stage->service_ps && use->end != END_FABRIC)
             stage->service_ps = busy;
         timing->uses[timing->use_count++] = (struct timed_use){
             .resource = use->resource,
             .end = (uint8_t)use->end,
-            .queues = busy > 0 && resource->kind != RESOURCE_CHANNEL &&
-                      resource->kind != RESOURCE_PEER &&
-                      !(resource->kind == RESOURCE_SM && pace.share < 1),
+            .queues = busy > 0 && is_queue(route, leg, i, resource->kind, pace),
             .offset_ps = stage->handoff_ps,
             .busy_ps = busy,
         };

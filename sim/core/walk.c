@@ -15,7 +15,7 @@ static void share_flags(const struct walk *walk, const struct route *route, stru
 {
     for (size_t i = 0; i < timing->use_count; i++) {
         struct timed_use *use = &timing->uses[i];
-        if (walk->machine->node.resources[use->resource].kind != RESOURCE_SM)
+        if (walk->machine->node.resources[use->resource].kind != RESOURCE_SM || !use->queues)
             continue;
         for (size_t j = 0; j < route->use_count; j++)
             if (route->uses[j].resource == use->resource && route->uses[j].fixed_s > 0) {
@@ -67,7 +67,7 @@ const struct timing *walk_timing(struct walk *walk, size_t slot, double slice_B,
         timing->kind[end] = (uint8_t)routes_kind(walk->job->routes, slot, (enum route_end)end);
     for (size_t i = 0; i < timing->use_count; i++)
         timing->uses[i].row = timing->uses[i].resource * walk->nodes;
-    if (walk->plan->lanes > 1 && !(walk->pace.share < 1))
+    if (walk->plan->lanes > 1)
         share_flags(walk, route, timing);
     walk->timing_count++;
     for (size_t i = 0; i < timing->stage_count; i++)

@@ -45,9 +45,9 @@ static void write_leg(struct text *text, const struct route *route, const struct
     const struct route_use *paced = NULL; /* what takes longer than the bytes */
     for (size_t i = 0; i < leg->use_count; i++) {
         const struct route_use *use = &route->uses[leg->first_use + i];
-        if (timing_busy_ps(use, machine, bytes, (struct nccl_pace){0, 1, 1, 1}) > service &&
+        if (timing_busy_ps(use, machine, bytes, (struct nccl_pace){0, 1, 1, 1, 1}) > service &&
             use->piece_B > 0) {
-            service = timing_busy_ps(use, machine, bytes, (struct nccl_pace){0, 1, 1, 1});
+            service = timing_busy_ps(use, machine, bytes, (struct nccl_pace){0, 1, 1, 1, 1});
             paced = use;
         }
     }

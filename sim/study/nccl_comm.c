@@ -6,7 +6,10 @@
 
 #include "sim/core/nccl_node.h"
 
-enum { NEWEST_VERSION = 23007 };
+enum {
+    NEWEST_VERSION = 23007,
+    NVLS_SLICES = 16 /* of a part at most, beyond which hardly any time is saved */
+};
 
 static enum nccl_cpu cpu_of(const struct machine *machine)
 {
@@ -145,7 +148,27 @@ bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm)
     return false;
 }
 
-void nccl_settle(struct machine *machine, const struct nccl_choice *choice, double slice_B,
+struct nccl_cut nccl_cut_of(const struct nccl_comm *comm, const struct nccl_choice *choice,
+                            double size_B, uint32_t chunks)
+{
+    double chunk_B = nccl_chunk_B(comm, choice, size_B);
+    double each_B = nccl_loop_B(comm, choice, size_B) / chunks;
+    switch (choice->algorithm) {
+    case NCCL_TREE:
+        return (struct nccl_cut){.chunk_B = chunk_B};
+    case NCCL_COLLNET_DIRECT:
+    case NCCL_COLLNET_CHAIN:
+        return (struct nccl_cut){.slice_B = each_B};
+    case NCCL_NVLS:
+    case NCCL_NVLS_TREE:
+        chunk_B = fmin(each_B, fmax(chunk_B, size_B / chunks / NVLS_SLICES));
+        return (struct nccl_cut){.slice_B = chunk_B, .window = NCCL_STEPS * ceil(each_B / chunk_B)};
+    default:
+        return (struct nccl_cut){0};
+    }
+}
+
+void nccl_settle(struct machine *machine, const struct nccl_choice *choice, struct nccl_cut cut,
                  const char *why)
 {
     struct params *engine = &machine->engine;
@@ -157,6 +180,10 @@ void nccl_settle(struct machine *machine, const struct nccl_choice *choice, doub
     if (param_origin(engine, PARAM_ENGINE_HOPS)->kind == ORIGIN_DEFAULT &&
         choice->algorithm == NCCL_TREE)
         param_set(engine, PARAM_ENGINE_HOPS, 1, origin);
-    if (slice_B > 0 && param_origin(engine, PARAM_ENGINE_SLICE)->kind == ORIGIN_DEFAULT)
-        param_set(engine, PARAM_ENGINE_SLICE, slice_B, origin);
+    if (cut.slice_B > 0 && param_origin(engine, PARAM_ENGINE_SLICE)->kind == ORIGIN_DEFAULT)
+        param_set(engine, PARAM_ENGINE_SLICE, cut.slice_B, origin);
+    if (cut.window > 0 && param_origin(engine, PARAM_ENGINE_WINDOW)->kind == ORIGIN_DEFAULT)
+        param_set(engine, PARAM_ENGINE_WINDOW, cut.window, origin);
+    if (cut.chunk_B > 0 && param_origin(engine, PARAM_ENGINE_CHUNK)->kind == ORIGIN_DEFAULT)
+        param_set(engine, PARAM_ENGINE_CHUNK, cut.chunk_B, origin);
 }

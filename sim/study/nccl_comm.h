@@ -26,10 +26,25 @@ bool nccl_collective_of(enum collective collective, enum nccl_collective *ret_co
 /* Which of NCCL's algorithms a script of lua/ is, by the script's name; false: none. */
 bool nccl_algorithm_of(const char *script, enum nccl_algorithm *ret_algorithm);
 
-/* Set engine.protocol, .channels and .hops to a choice, where nobody gave them, and engine.slice to
- * slice_B, if that is not 0: what of a transfer goes in one loop of CollNet. The machine must be
- * finished again. `why` (kept) says where they came from. */
-void nccl_settle(struct machine *machine, const struct nccl_choice *choice, double slice_B,
+/* How NCCL cuts a message; 0: as the protocol does by itself.
+ *   trees    a channel's chunk
+ *   CollNet  what of a transfer goes in one loop: a proxy posts the chunks of all channels at once
+ *   NVLS     a channel's chunk, and as many as all channels together have under way: each of them
+ *            serves all heads, so that one's chunk goes on while the next one's comes */
+struct nccl_cut {
+    double slice_B; /* engine.slice */
+    double window;  /* engine.window */
+    double chunk_B; /* engine.chunk */
+};
+
+/* For a plan that cuts the message into so many chunks. */
+struct nccl_cut nccl_cut_of(const struct nccl_comm *comm, const struct nccl_choice *choice,
+                            double size_B, uint32_t chunks);
+
+/* Set engine.protocol, .channels and .hops to a choice and engine.slice, .window and .chunk to a
+ * cut, where nobody gave them. The machine must be finished again. `why` (kept) says where they
+ * came from. */
+void nccl_settle(struct machine *machine, const struct nccl_choice *choice, struct nccl_cut cut,
                  const char *why);
 
 #endif

@@ -9,17 +9,16 @@
 struct settled {
     struct settled *next;
     struct nccl_choice choice;
-    double slice_B;
+    struct nccl_cut cut;
     struct machine machine;
     struct routes routes;
     char why[96];
 };
 
-/* What NCCL would take where the scenario leaves it open; slice_B: of a transfer in one loop of
- * CollNet, else 0. */
+/* What NCCL would take where the scenario leaves it open. */
 static enum status choose(const struct machine *machine, const struct mechanism *mechanism,
                           const struct plan *plan, double size_B, struct nccl_choice *ret_choice,
-                          double *ret_slice_B, struct error *error)
+                          struct nccl_cut *ret_cut, struct error *error)
 {
     bool any = (int)param_get(&machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_AUTO;
     enum nccl_collective collective;
@@ -33,9 +32,9 @@ static enum status choose(const struct machine *machine, const struct mechanism 
     *ret_choice = (struct nccl_choice){.algorithm = known ? algorithm : NCCL_RING,
                                        .protocol = any ? NCCL_SIMPLE : protocol,
                                        .channels = (int)channels};
-    *ret_slice_B = 0;
-    bool collnet = known && (algorithm == NCCL_COLLNET_DIRECT || algorithm == NCCL_COLLNET_CHAIN);
-    if (!any && channels > 0 && !collnet)
+    *ret_cut = (struct nccl_cut){0};
+    bool by_size = known && algorithm != NCCL_RING && algorithm != NCCL_PAT; /* its chunks */
+    if (!any && channels > 0 && !by_size)
         return STATUS_OK;
     enum status status = nccl_comm_of(machine, mechanism, &comm, error);
     if (status)
@@ -56,7 +55,7 @@ static enum status choose(const struct machine *machine, const struct mechanism 
         nccl_spread(&comm, &tuning, collective, bytes, ret_choice);
     if (channels > 0)
         ret_choice->channels = (int)channels;
-    *ret_slice_B = nccl_loop_B(&comm, ret_choice, size_B) / plan->chunks;
+    *ret_cut = nccl_cut_of(&comm, ret_choice, size_B, plan->chunks);
     return STATUS_OK;
 }
 
@@ -73,7 +72,7 @@ static enum status make(struct settled *fresh, const struct routes *own, bool se
     snprintf(fresh->why, sizeof fresh->why, "as NCCL would choose: %s, %s, %d channels",
              nccl_algorithm_name(choice->algorithm), nccl_protocol_name(choice->protocol),
              choice->channels);
-    nccl_settle(&fresh->machine, choice, fresh->slice_B, fresh->why);
+    nccl_settle(&fresh->machine, choice, fresh->cut, fresh->why);
     if (sends && param_origin(&own->machine->engine, PARAM_ENGINE_SPLIT)->kind == ORIGIN_DEFAULT)
         param_set(&fresh->machine.engine, PARAM_ENGINE_SPLIT, 1,
                   (struct origin){.kind = ORIGIN_SET, .file = fresh->why});
@@ -92,20 +91,24 @@ static bool alike(const struct nccl_choice *a, const struct nccl_choice *b)
     return a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels;
 }
 
+static bool same_cut(const struct nccl_cut *a, const struct nccl_cut *b)
+{
+    return a->slice_B == b->slice_B && a->window == b->window && a->chunk_B == b->chunk_B;
+}
+
 enum status settle_routes(struct settled **list, struct routes *own, const struct plan *plan,
                           double size_B, struct routes **ret_routes, struct error *error)
 {
     struct nccl_choice choice;
-    double slice_B;
+    struct nccl_cut cut;
     *ret_routes = own;
     if ((int)param_get(&own->machine->engine, PARAM_ENGINE_PROTOCOL) == PROTOCOL_NONE)
         return STATUS_OK;
-    enum status status =
-        choose(own->machine, own->mechanism, plan, size_B, &choice, &slice_B, error);
+    enum status status = choose(own->machine, own->mechanism, plan, size_B, &choice, &cut, error);
     if (status)
         return status;
     struct settled *at = *list;
-    while (at && !(alike(&at->choice, &choice) && at->slice_B == slice_B))
+    while (at && !(alike(&at->choice, &choice) && same_cut(&at->cut, &cut)))
         at = at->next;
     if (at) {
         *ret_routes = &at->routes;
@@ -115,7 +118,7 @@ enum status settle_routes(struct settled **list, struct routes *own, const struc
     if (!fresh)
         return error_set(error, STATUS_NOMEM, "out of memory");
     fresh->choice = choice;
-    fresh->slice_B = slice_B;
+    fresh->cut = cut;
     status = make(
         fresh, own,
         plan->collective == COLLECTIVE_SENDRECV || plan->collective == COLLECTIVE_ALLTOALL, error);

@@ -34,15 +34,19 @@ static void pushing_and_copying(void **state)
 {
     (void)state;
     const double push = 24 * 39.7e9, copy = 24 * 24.2e9, link = 358.7e9;
-    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 1, 1, 1}), 3.67456e-12, 1e-4);
-    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 0, 1, 1}), 2.98245e-12, 1e-4);
-    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 0.5, 1, 1}), 3.32851e-12, 1e-4);
-    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 1, 1, 0.5}), 2 * 3.67456e-12,
+    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 1, 1, 1, 1}), 3.67456e-12, 1e-4);
+    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 0, 1, 1, 1}), 2.98245e-12, 1e-4);
+    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 0.5, 1, 1, 1}), 3.32851e-12,
+            1e-4);
+    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 1, 1, 1, 0.5}), 2 * 3.67456e-12,
             1e-4);
     /* One channel, which hardly feels the link: 25.1889 + 20.6612 = 45.8501 ps of what is kept. */
-    near_to(nccl_push_s(39.7e9, 24.2e9, link, (struct nccl_pace){1, 1, 1, 1}), 66.515e-12, 1e-3);
+    near_to(nccl_push_s(39.7e9, 24.2e9, link, (struct nccl_pace){1, 1, 1, 1, 1}), 66.515e-12, 1e-3);
+    /* An eighth of the channels, and its eighth of the link: 8 times as long. */
+    near_to(nccl_push_s(push, copy, link, (struct nccl_pace){0.5, 1, 1, 1 / 8.0, 1}),
+            8 * 3.67456e-12, 1e-4);
     /* Half of its threads: twice as long. */
-    near_to(nccl_push_s(39.7e9, 24.2e9, (double)INFINITY, (struct nccl_pace){0, 1, 0.5, 1}),
+    near_to(nccl_push_s(39.7e9, 24.2e9, (double)INFINITY, (struct nccl_pace){0, 1, 0.5, 1, 1}),
             2 / 39.7e9, 1e-9);
 }
 

@@ -131,16 +131,17 @@ static void given_settings_stand(void **state)
     struct nccl_choice choice = {.algorithm = NCCL_TREE, .protocol = NCCL_LL128, .channels = 7};
     core_rig(&machine);
     core_set(&machine.engine, PARAM_ENGINE_PROTOCOL, PROTOCOL_AUTO);
-    nccl_settle(&machine, &choice, 0, "a test");
+    nccl_settle(&machine, &choice, (struct nccl_cut){0}, "a test");
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_PROTOCOL), PROTOCOL_LL128);
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_CHANNELS), 7);
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_HOPS), 1);
     assert_int_equal(param_origin(&machine.engine, PARAM_ENGINE_SLICE)->kind, ORIGIN_DEFAULT);
     core_set(&machine.engine, PARAM_ENGINE_PROTOCOL, PROTOCOL_SIMPLE);
     core_set(&machine.engine, PARAM_ENGINE_CHANNELS, 3);
-    nccl_settle(&machine, &choice, 4096, "a test"); /* a loop of CollNet */
+    nccl_settle(&machine, &choice, (struct nccl_cut){.slice_B = 4096},
+                "a test"); /* a loop of CollNet */
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_SLICE), 4096);
-    nccl_settle(&machine, &choice, 8192, "a test");
+    nccl_settle(&machine, &choice, (struct nccl_cut){.slice_B = 8192}, "a test");
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_SLICE), 4096);
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_PROTOCOL), PROTOCOL_SIMPLE);
     assert_int_equal(param_get(&machine.engine, PARAM_ENGINE_CHANNELS), 3);

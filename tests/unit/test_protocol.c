@@ -204,7 +204,7 @@ static void channels_bound_what_a_gpu_pushes(void **state)
         struct plan plan;
         const double n = rows[i].channels * rows[i].share, drifts = S / (rows[i].channels * 4.2e6);
         const struct nccl_pace pace = {
-            1, rows[i].protocol == PROTOCOL_LL ? 0 : nccl_in_step(drifts), 1, 1};
+            1, rows[i].protocol == PROTOCOL_LL ? 0 : nccl_in_step(drifts), 1, 1, 1};
         double byte_s =
             n > 0 ? nccl_push_s(n * 38.5e9, n * 23.5e9, rows[i].link * 371e9, pace) : 1 / 371e9;
         pair_of_gpus(&machine, rows[i].protocol, rows[i].channels);
@@ -358,6 +358,40 @@ static void lanes_that_share_chunks_are_one_channel(void **state)
     machine_free(&machine);
 }
 
+/* Eight rings have an eighth of the channels each, for themselves; a tree's chains as well, of
+ * which by LL128 one half goes each way, by Simple half of the threads of each. What a GPU sends to
+ * another node takes NCCL's ceiling, here of Hopper on two nodes: LL128 36.7/4 GB/s a channel,
+ * Simple 41.4/4; 16 chains share 24 channels. */
+static void each_lane_has_its_channels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        enum protocol_word protocol;
+        bool tree;
+        double part, share, GBps;
+    } rows[] = {{"lua/rings.lua", PROTOCOL_LL128, false, 1 / 8.0, 1, 0},
+                {"lua/ring.lua", PROTOCOL_LL128, false, 1, 1, 0},
+                {"lua/nccl_tree.lua", PROTOCOL_LL128, true, 1 / 16.0, 1, 24 * 36.7 / 4 / 16},
+                {"lua/nccl_tree.lua", PROTOCOL_SIMPLE, true, 1, 1 / 32.0, 24 * 41.4 / 4 / 16}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct machine machine;
+        struct plan plan;
+        pair_of_gpus(&machine, rows[i].protocol, 24);
+        machine.node_count = 2;
+        core_set(&machine.engine, PARAM_ENGINE_HOPS, rows[i].tree);
+        core_finish(&machine);
+        core_lua_file(rows[i].script, 16, 8, &plan);
+        struct nccl_pace pace = protocol_pace(&machine, &plan, 1e6);
+        assert_near(pace.part, rows[i].part, 1e-12);
+        assert_near(pace.share, rows[i].share, 1e-12);
+        assert_near(pace.least_s, rows[i].GBps > 0 ? 1e-9 / rows[i].GBps : 0, 1e-12);
+        assert_int_equal(pace.by_line, rows[i].tree && rows[i].protocol == PROTOCOL_LL128);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* ---- where the buffers are --------------------------------------------------------------------
  */
 
@@ -387,6 +421,32 @@ static void ll_sends_from_host_memory(void **state)
         assert_near(ledger.resources[core_resource(&machine, "nic0 wire tx")].bytes,
                     rows[i].wire * S, 1e-12);
         assert_near(ledger.wire_bytes, rows[i].wire * S, 1e-12);
+        ledger_free(&ledger);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
+/* A proxy thread reads LL's flags: of 16 MiB, at 1 GB/s of payload, 16.8 ms, where the wire takes
+ * 2 * 16 MiB at 25 GB/s. */
+static void a_proxy_reads_the_flags_of_ll(void **state)
+{
+    (void)state;
+    for (int ll = 0; ll < 2; ll++) {
+        struct machine machine;
+        struct plan plan;
+        struct ledger ledger;
+        core_rig(&machine);
+        core_set(&machine.engine, PARAM_ENGINE_PROTOCOL, ll ? PROTOCOL_LL : PROTOCOL_SIMPLE);
+        core_set(&machine.software, PARAM_SOFTWARE_LL_FLAGS, 1e9);
+        core_set(&machine.software, PARAM_SOFTWARE_STEP_HANDOFF, 0);
+        core_finish(&machine);
+        one_send(8, 6, 1, &plan);
+        core_run(&machine, &plan, "gdr", ACCOUNTING_PIPELINED, 1 << 24, &ledger);
+        const struct ledger_resource *proxy =
+            &ledger.resources[core_resource(&machine, "gpu0 proxy thread")];
+        assert_near((double)proxy->busy_ps, ll ? (1 << 24) * 1e3 : 0, 1e-9);
+        assert_true((ledger.total_ps > 16777216000) == (ll == 1));
         ledger_free(&ledger);
         plan_free(&plan);
         machine_free(&machine);
@@ -435,7 +495,9 @@ int main(void)
         cmocka_unit_test(slots_do_not_hold_back_the_end_of_a_chain),
         cmocka_unit_test(lanes_that_share_chunks_are_one_channel),
         cmocka_unit_test(a_slice_that_was_given_stands),
+        cmocka_unit_test(each_lane_has_its_channels),
         cmocka_unit_test(ll_sends_from_host_memory),
+        cmocka_unit_test(a_proxy_reads_the_flags_of_ll),
         cmocka_unit_test(what_nccl_does_not_have_is_refused),
     };
     return cmocka_run_group_tests_name("protocol", tests, NULL, NULL);
