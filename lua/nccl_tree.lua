@@ -10,9 +10,10 @@
 -- half of the channel's rate for each of these two GPUs at the one NIC). Each NIC carries the same in
 -- both, as the chains of a node begin all round; but where NICs are on rails, right children cross the
 -- spine here, and in NCCL they do not.
--- A node v is child of v with its lowest set bit moved up by one (to the left of it), or cleared where
--- that leads out of range (to the right); 0 is the root. The second tree is the first one's mirror
--- image, or shifted by one if the nodes are odd in number: leaves of one are inner nodes of the other.
+-- In a tree of nodes 0 is the root. v has the level k of its lowest set bit b; its parent is v + b,
+-- to the left of which it is, if that is a node and has level k + 1, else v - b, to the right of which
+-- it is. The second tree is the first one's mirror image, or shifted by one if the nodes are odd in
+-- number: leaves of one are inner nodes of the other.
 collective = "allreduce"
 
 function plan(p)
@@ -20,77 +21,76 @@ function plan(p)
   local levels = log2(max(2 * nodes - 1, 1)) -- log2 rounded up
   local nics = max(min(p.nics, 8), 1)
   local chains = 2 * nics -- chain c: NIC c % nics, tree c // nics
-  -- A NIC's chain of the first tree begins at the GPU near it and goes upwards, that of the second at
-  -- the next GPU and downwards.
+  p:split(chains)
+
+  -- The GPU at a place of chain c: a NIC's chain of the first tree begins at the GPU near it and goes
+  -- upwards, that of the second at the next GPU and downwards.
   local function gpu(c, place)
     local first, tree = c % nics * g // nics, c // nics
     return (first + tree + (1 - 2 * tree) * place) % g
   end
-  p:split(chains)
-
-  local function parent(v)
-    local bit = v & -v
-    local up = v ~ bit | bit << 1
-    if up < nodes then return up end
-    return v ~ bit
+  -- Any rank's node in the tree of chain c, and the rank at a place of a node of that tree.
+  local function own(c)
+    if c < nics then return p.node end
+    return nodes % 2 == 0 and nodes - 1 - p.node or (p.node - 1) % nodes
   end
-  -- The GPU at a place of chain c, in the node that is v in the chain's tree.
   local function rank(c, v, place)
-    local node = v
-    if c >= nics then node = nodes % 2 == 0 and nodes - 1 - v or (v + 1) % nodes end
-    return node * g + gpu(c, place)
+    if c >= nics then v = nodes % 2 == 0 and nodes - 1 - v or (v + 1) % nodes end
+    return v * g + gpu(c, place)
   end
-  -- Where v's message meets its parent's chain.
-  local function meets(v)
-    if v < parent(v) or g == 1 then return 0 end
-    return 1
-  end
+  -- Where a child's message meets its parent's chain, by its side (0 left, 1 right).
+  local function meets(side) return g == 1 and 0 or side end
   -- Each chain has a lane up, one down inside the node and one down to the node's child: the head
   -- serves the left child, the GPU behind it the right one, which a GPU that is alone has a lane for.
-  local function child_lane(c, v)
-    return (2 + (g == 1 and v > parent(v) and 1 or 0)) * chains + c
-  end
-  -- All chains of all nodes whose lowest set bit is k, left children first, so that the sends of one
-  -- lane follow each other (they are one list of edges then); the root is above all.
-  local function each(k, send)
+  local function child_lane(c, side) return (2 + (g == 1 and side or 0)) * chains + c end
+
+  -- In all nodes at once (level: nil) or in those of a level.
+  local function hop(from, to, level, reduce)
     p:step(function()
       for c = 0, chains - 1 do
-        if k == levels then send(c, 0) end
-        for side = 0, k < levels and 1 or -1 do
-          for v = 1 << k, nodes - 1, 2 << k do
-            if (v < parent(v)) == (side == 0) then send(c, v) end
-          end
-        end
+        local v, here = own(c), eq(p.local_rank, gpu(c, from))
+        if level and level < levels then here = both(here, eq(v % (2 << level), 1 << level)) end
+        if level == levels then here = both(here, eq(v, 0)) end
+        p:send { to = p.node * g + gpu(c, to), chunk = c, reduce = reduce, where = here,
+                 lane = reduce and c or chains + c }
       end
     end)
   end
-
+  -- All edges of level k, b = 2^k, by three kinds of child: to the left; to the right; and the one, if
+  -- there is one, that would be to the left but for the end of the nodes. For each kind
+  -- send(c, v, child, parent, up, side): nodes v of chain c's tree for which `child` holds are children,
+  -- those for which `parent` holds have one; v + up is a child's parent.
+  local function each_edge(k, send)
+    local b = 1 << k
+    local last = b + (nodes - 1 - b) // (2 * b) * 2 * b -- the last of its level
+    local alone = last % (4 * b) == b and last + b >= nodes
+    p:step(function()
+      for c = 0, chains - 1 do
+        local v = own(c)
+        send(c, v, both(eq(v % (4 * b), b), lt(v + b, nodes)), eq(v % (4 * b), 2 * b), b, 0)
+        send(c, v, eq(v % (4 * b), 3 * b), both(eq(v % (4 * b), 2 * b), lt(v + b, nodes)), -b, 1)
+        if alone then send(c, v, eq(v, last), eq(v, last - b), -b, 1) end
+      end
+    end)
+  end
+  for place = g - 1, 2, -1 do hop(place, place - 1, nil, true) end
   for k = 0, levels do
-    for place = g - 1, 1, -1 do
-      each(k, function(c, v)
-        p:send { from = rank(c, v, place), to = rank(c, v, place - 1), chunk = c, reduce = true,
-                 lane = c }
-      end)
-    end
+    if g > 1 then hop(1, 0, k, true) end
     if k < levels then
-      each(k, function(c, v)
-        p:send { from = rank(c, v, 0), to = rank(c, parent(v), meets(v)), chunk = c, reduce = true,
-                 lane = c }
+      each_edge(k, function(c, v, child, _, up, side)
+        p:send { to = rank(c, v + up, meets(side)), chunk = c, reduce = true, lane = c,
+                 where = both(eq(p.local_rank, gpu(c, 0)), child) }
       end)
     end
   end
   for k = levels, 0, -1 do
     if k < levels then
-      each(k, function(c, v)
-        p:send { from = rank(c, parent(v), meets(v)), to = rank(c, v, 0), chunk = c,
-                 lane = child_lane(c, v) }
+      each_edge(k, function(c, v, _, parent, up, side)
+        p:send { to = rank(c, v - up, 0), chunk = c, lane = child_lane(c, side),
+                 where = both(eq(p.local_rank, gpu(c, meets(side))), parent) }
       end)
     end
-    for place = 0, g - 2 do
-      each(k, function(c, v)
-        p:send { from = rank(c, v, place), to = rank(c, v, place + 1), chunk = c,
-                 lane = chains + c }
-      end)
-    end
+    if g > 1 then hop(0, 1, k, false) end
   end
+  for place = 1, g - 2 do hop(place, place + 1, nil, false) end
 end

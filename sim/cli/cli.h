@@ -76,6 +76,7 @@ struct experiment {
     struct routes routes[SCENARIO_MAX_MECHANISMS];
     struct settled *settled[SCENARIO_MAX_MECHANISMS];
     struct result_column columns[SCENARIO_MAX_MECHANISMS];
+    const char *instead_of[SCENARIO_MAX_MECHANISMS]; /* the script asked for; NULL: it runs */
     size_t count;
 };
 
@@ -89,6 +90,12 @@ enum status experiment_plan(const struct scenario *scenario, const struct machin
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,
                             const char *algorithm, struct error *error);
 void experiment_close(struct experiment *experiment);
+
+/* Name those of the first columns that run another script than was asked for: the mechanism's own,
+ * where the one asked for has nothing for a switch to do (not in a comparison, which has a column a
+ * mechanism), or one of the hosts, where the network has no room. */
+void experiment_write_instead(const struct experiment *experiment, size_t columns,
+                              struct text *text);
 
 /* What to run for one cell: the column's plan on the scenario's machine, or on one that has been
  * settled for the size. The column's routes become those of the job. */

@@ -38,6 +38,7 @@ static enum status explain(struct experiment *experiment, struct text *text, str
     if (experiment->scenario->size_count > 1)
         text_printf(text, "# the first of %zu sizes; --size chooses another\n",
                     experiment->scenario->size_count);
+    experiment_write_instead(experiment, 1, text);
     cli_prove(&experiment->plans[0]);
     struct engine_job job;
     enum status status = experiment_job(experiment, 0, experiment->scenario->sizes_B[0],

@@ -174,20 +174,6 @@ static enum status write_crossings(const struct options *options, const struct s
     return status;
 }
 
-/* Name the columns that run something else because the network has no room for them. */
-static void write_refused(const struct experiment *experiment, struct text *text)
-{
-    char why[96];
-    for (size_t c = 0; c < experiment->count; c++) {
-        const struct result_column *column = &experiment->columns[c];
-        if (!plan_uses_switch(column->plan) &&
-            !mechanism_has_room(column->mechanism, experiment->routes[c].machine,
-                                experiment->routes[c].groups, why, sizeof why))
-            text_printf(text, "# %s: no room for it (%s), so %s runs instead\n",
-                        column->mechanism->name, why, column->plan->name);
-    }
-}
-
 static enum status run(const struct options *options, const struct scenario *scenario,
                        struct text *text, struct error *error)
 {
@@ -203,7 +189,7 @@ static enum status run(const struct options *options, const struct scenario *sce
     if (status)
         return status;
     if (table)
-        write_refused(&experiment, text);
+        experiment_write_instead(&experiment, experiment.count, text);
     for (size_t c = 0; c < experiment.count; c++)
         if (!cli_same_script(&experiment, c)) {
             cli_prove(&experiment.plans[c]);

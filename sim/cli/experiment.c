@@ -187,7 +187,30 @@ static enum status load_column(struct experiment *experiment, const char *algori
         plan_free(plan);
         status = script_of(scenario, machine, host_algorithm(scenario, name), plan, error);
     }
-    return status ? status : add_column(experiment, mechanism, groups, error);
+    if (!status)
+        status = add_column(experiment, mechanism, groups, error);
+    const char *asked = algorithm ? algorithm : scenario->algorithm;
+    if (!status && asked && groups == 0 && strcmp(name, asked) != 0)
+        experiment->instead_of[experiment->count - 1] = asked;
+    return status;
+}
+
+void experiment_write_instead(const struct experiment *experiment, size_t columns,
+                              struct text *text)
+{
+    char why[96];
+    for (size_t c = 0; c < columns; c++) {
+        const struct result_column *column = &experiment->columns[c];
+        const char *name = column->mechanism->name;
+        if (!plan_uses_switch(column->plan) &&
+            !mechanism_has_room(column->mechanism, experiment->routes[c].machine,
+                                experiment->routes[c].groups, why, sizeof why))
+            text_printf(text, "# %s: no room for it (%s), so %s runs instead\n", name, why,
+                        column->plan->name);
+        if (experiment->instead_of[c] && experiment->scenario->report != REPORT_COMPARISON)
+            text_printf(text, "# %s: %s leaves nothing to a switch, so lua/%s.lua runs instead\n",
+                        name, experiment->instead_of[c], column->plan->name);
+    }
 }
 
 enum status experiment_open(struct experiment *experiment, const struct scenario *scenario,

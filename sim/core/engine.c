@@ -166,6 +166,8 @@ static enum status check_groups(const struct engine_job *job, const struct plan 
                                    "ranks of nodes %u and %u",
                                    (long long)group, node[group], rank / ports);
                 error->line = op->line;
+                error_hint(error, "between nodes NVLSTree goes on: --algorithm nvls_tree; for one "
+                                  "node alone --set nodes=1");
             }
             node[group] = rank / ports;
         }

@@ -29,7 +29,7 @@
 #include "sim/core/rule.h"
 
 #define PLAN_MAX_LANES  64
-#define PLAN_MAX_CHUNKS (1u << 20)
+#define PLAN_MAX_CHUNKS (1u << 24)
 #define PLAN_MAX_STEPS  ((uint64_t)1 << 32) /* with loops unrolled */
 
 enum collective {

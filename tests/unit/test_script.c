@@ -71,8 +71,8 @@ static void large_plans_are_refused(void **state)
     script_refused("p:loop(65536, function(k) p:loop(65537, function(j)\n"
                    "p:send{to = (r + 1) % n} end) end)",
                    0, "more than 2^32 steps");
-    script_refused("p:split(1048577)", 2, "1 to 1048576 chunks, got 1048577");
-    script_refused("p:split(0)", 2, "1 to 1048576 chunks, got 0");
+    script_refused("p:split(16777217)", 2, "1 to 16777216 chunks, got 16777217");
+    script_refused("p:split(0)", 2, "1 to 16777216 chunks, got 0");
     /* as large as allowed */
     char text[512];
     struct plan plan;
