@@ -13,7 +13,7 @@ enum { NEWEST_VERSION = 23007 };
 static const char doc[] =
     "Which algorithm, protocol and channels NCCL takes for a size, by NCCL's own formula; and "
     "whether a log of NCCL agrees. FILE is a log, a graph XML, or a scenario: then the engine runs "
-    "NCCL's algorithms too, and what its choice costs is said.\v"
+    "NCCL's algorithms too, and says which is fastest there.\v"
     "A log: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING all_reduce_perf ... > "
     "nccl.log\n"
     "A graph XML: NCCL_GRAPH_DUMP_FILE=graph.xml; it does not say the GPU, hence --cc.\n"
