@@ -59,7 +59,7 @@ static enum status over_network(const struct machine *machine, const struct endp
     int src_nic, dst_nic;
     enum status status = mechanism_nic(machine, src, ends->rail, &src_nic, error);
     if (!status)
-        status = mechanism_nic(machine, dst, ends->rail, &dst_nic, error);
+        status = mechanism_nic(there, dst, ends->rail, &dst_nic, error);
     if (!status)
         status = route_crossing(route, machine, END_SRC, mechanism_memory(machine, src),
                                 (size_t)src_nic, TLP_NIC_READ, error);
@@ -69,7 +69,7 @@ static enum status over_network(const struct machine *machine, const struct endp
         status = route_wire(route, machine, there, src_nic, dst_nic, 0, error);
     if (!status)
         status = route_crossing(route, there, END_DST, (size_t)dst_nic,
-                                mechanism_memory(machine, dst), TLP_NIC_WRITE, error);
+                                mechanism_memory(there, dst), TLP_NIC_WRITE, error);
     return status;
 }
 
