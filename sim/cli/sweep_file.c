@@ -18,6 +18,7 @@
 #include "sim/study/blocks.h"
 
 #define HOLD_S 0.1 /* a block that waits longer than that goes to the journal */
+#define SYNC_S 0.2 /* else the disk has all to do at the end */
 
 enum { JOURNAL_HEAD = 80, HOLD_BYTES = 1 << 23 };
 
@@ -200,9 +201,20 @@ static void note_code(struct sweep_file *file, int code)
 void sweep_file_save(struct sweep_file *file, bool all)
 {
     pthread_mutex_lock(&file->lock);
+    const double now_s = blocks_clock_s();
     if (!file->status && file->held_B > 0)
-        note_code(file, save_held(file, all ? HUGE_VAL : blocks_clock_s() - HOLD_S));
+        note_code(file, save_held(file, all ? HUGE_VAL : now_s - HOLD_S));
+    const bool sync = file->path && !file->status && now_s - file->synced_s > SYNC_S;
+    if (sync)
+        file->synced_s = now_s;
     pthread_mutex_unlock(&file->lock);
+    /* Not under the lock: threads put rows meanwhile. */
+    const int code = sync && fdatasync(file->fd) && errno != EINVAL ? errno : 0;
+    if (code) {
+        pthread_mutex_lock(&file->lock);
+        note_code(file, code);
+        pthread_mutex_unlock(&file->lock);
+    }
 }
 
 enum status sweep_file_put(struct sweep_file *file, struct block block, const char *rows,

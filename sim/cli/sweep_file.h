@@ -28,6 +28,7 @@ struct sweep_file {
     size_t waiting_count, waiting_capacity;
     uint64_t held_B; /* of what waits in memory */
     uint64_t journal_end;
+    double synced_s; /* when the disk was last told to write */
     double *time_us; /* of each place; NULL: too many to keep */
     bool complete;   /* FILE was finished already */
     enum status status;
@@ -47,8 +48,9 @@ enum status sweep_file_done(const struct sweep_file *file, struct block **ret_bl
 enum status sweep_file_put(struct sweep_file *file, struct block block, const char *rows,
                            size_t length, const double *time_us);
 
-/* Write to the journal what has waited in memory too long; `all`: whatever waits. A fault is that
- * of the next put. Wants to be called a few times a second. */
+/* Write to the journal what has waited in memory too long; `all`: whatever waits. And have the disk
+ * write, now and then, what the file has got. A fault is that of the next put. Wants to be called a
+ * few times a second. */
 void sweep_file_save(struct sweep_file *file, bool all);
 
 /* All is there: FILE.part becomes FILE. */
