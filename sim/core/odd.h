@@ -37,7 +37,7 @@ struct odd_nodes {
 };
 
 /* Add nodes that differ; what they are and how is filled by the next two. STATUS_INPUT: a name is
- * taken, or there are too many kinds. */
+ * empty or too long, or there are too many kinds. */
 enum status odd_add(struct machine *machine, const char *name, struct odd_nodes **ret_odd,
                     struct error *error);
 enum status odd_add_range(struct odd_nodes *odd, struct node_range range, struct error *error);

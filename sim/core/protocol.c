@@ -106,7 +106,7 @@ static void lay_hop(struct route *route, double hop, bool by_channels, bool tree
 /* By Simple, SMs that push stop at the end of each slice for a fence and a flag
  * (software.peer_handoff), and those that pull wait for one in host memory (software.flag_handoff).
  * In a tree they do so for every chunk, and for the slot of the next GPU and for the chunk of the
- * one before as well: half of a hop.
+ * one before as well: NCCL_TREE_BUSY of a hop.
  * False: no channel is counted here, so whoever posts pays for it. */
 static bool lay_flags(const struct machine *machine, struct route *route, double hop_s)
 {
