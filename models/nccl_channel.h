@@ -40,7 +40,8 @@
  *
  *   in all        P = 2^ceil(log2(channels of collectives))
  *   to one peer   Q = 2^ceil(log2(min(those, paths))), at most P
- *                 paths: twice the NVLinks between two GPUs; 2 by PCIe or host memory
+ *                 paths: twice the NVLinks between two GPUs; 2 by PCIe or host memory;
+ *                 between nodes max(NICs, GB/s of one / 14); the least of all pairs, on all nodes
  *   of one send   m = Q halved while m n > P, then doubled while a part is above 16 MiB (512 KiB
  *                 between nodes), up to M = Q halved while M n > 4 P
  *

@@ -4,9 +4,9 @@
  *   ring : over s, from fast to slow down to half the first that fits: most n s
  *            n = min(floor(link / s), NICs * floor(nic / s))          between nodes, else the first
  *          channels are split in two where s >= 25 (from Hopper on: s >= 50, or n <= 4)
- *   tree : as many channels as the ring; the largest s with  n s <= link * g/(g-1),  n s <= NICs
- * nic between nodes intra up to twice inter NVLS : a channel for each GPU; the largest s with  g s
- * <= link,  inter up to twice that
+ *   tree : as many channels as the ring; the largest s with  n s <= link * g/(g-1)
+ *          between nodes also  n s <= NICs * nic,  intra up to twice inter
+ *   NVLS : a channel for each GPU; the largest s with  g s <= link,  inter up to twice that
  *
  * g = GPUs of a node; link = GB/s of one GPU, one direction, as NCCL counts: NVLinks times 20
  * (V100, A100), 20.6 (H100), 40.1 (B200), or PCIe, 12 for x16 of Gen3, 24, 48, 96, over 1.2 where

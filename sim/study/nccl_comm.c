@@ -1,6 +1,7 @@
 /* nccl_comm.c: see nccl_comm.h. */
 #include "sim/study/nccl_comm.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -67,20 +68,32 @@ enum status nccl_comm_of(const struct machine *machine, const struct mechanism *
 
 enum { P2P_LL_B = 16384 }; /* of a channel; NCCL_P2P_LL_THRESHOLD */
 
+/* Paths of models/nccl_channel.h as the GPUs of one node see them: the least of all their peers. */
+static int paths_of(const struct nccl_node *node)
+{
+    int paths = INT_MAX;
+    if (node->gpus > 1)
+        paths = node->nvlink_GBps > 0 ? 2 * nccl_nvlinks(node->cc, node->nvlink_GBps) : 2;
+    if (node->nodes > 1)
+        paths = (int)fmin(paths, fmax(node->nics, ceil(node->nic_GBps / 14)));
+    return paths;
+}
+
 bool nccl_sends(const struct machine *machine, const struct mechanism *mechanism,
                 const struct nccl_comm *comm, enum collective collective,
                 const enum nccl_protocol *protocol, double size_B, struct nccl_choice *ret_choice)
 {
-    struct nccl_node node;
     if (collective != COLLECTIVE_ALLTOALL && collective != COLLECTIVE_SENDRECV)
         return false;
-    look(machine, mechanism, &node);
-    struct nccl_p2p p2p = {
-        .channels = nccl_channels(comm), .paths = 2, .ranks = comm->ranks, .nodes = comm->nodes};
-    if (node.nvlink_GBps > 0)
-        p2p.paths = 2 * nccl_nvlinks(node.cc, node.nvlink_GBps);
-    if (comm->nodes > 1) /* models/nccl.h: a channel of the network for each 14 GB/s */
-        p2p.paths = (int)fmax(node.nics, ceil(node.nic_GBps / 14));
+    struct nccl_p2p p2p = {.channels = nccl_channels(comm),
+                           .paths = INT_MAX,
+                           .ranks = comm->ranks,
+                           .nodes = comm->nodes};
+    for (size_t k = 0; k < machine_kind_count(machine); k++) { /* both ends cut a send alike */
+        struct nccl_node node;
+        look(machine_of_kind(machine, k), mechanism, &node);
+        p2p.paths = (int)fmin(p2p.paths, paths_of(&node));
+    }
     int peers = collective == COLLECTIVE_ALLTOALL ? comm->ranks - 1 : 1;
     double bytes = collective == COLLECTIVE_ALLTOALL ? size_B / comm->ranks : size_B;
     int channels = nccl_p2p_channels(&p2p, bytes);

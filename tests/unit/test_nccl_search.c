@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "models/nccl_search.h"
+#include "sim/core/odd.h"
 #include "sim/study/nccl_comm.h"
 #include "tests/unit/help_core.h"
 
@@ -123,6 +124,59 @@ static void communicator_of_a_machine(void **state)
     machine_free(&machine);
 }
 
+static int channels_of_sends(const struct machine *machine, enum collective collective,
+                             double size_B, int *ret_all)
+{
+    const struct mechanism *gdr = mechanism_find("gdr");
+    struct nccl_comm comm;
+    struct nccl_choice choice;
+    struct error error;
+    assert_ok(nccl_comm_of(machine, gdr, &comm, &error), &error);
+    *ret_all = nccl_channels(&comm);
+    assert_true(nccl_sends(machine, gdr, &comm, collective, NULL, size_B, &choice));
+    assert_int_equal(choice.protocol, NCCL_SIMPLE);
+    return choice.channels;
+}
+
+/* Two nodes of one GPU (Hopper) and one NIC of 50 GB/s below Gen5, 48 GB/s as NCCL counts:
+ *   one ring of 48 fits, split in two of 24: 4 channels, P = 4. To one peer ceil(48/14) = 4, Q = 4.
+ *   A send: 4 channels at 2 ranks are 8 > 4, 2 channels are not: 2; parts above 512 KiB: 4.
+ * The NIC of node 1 trained at Gen3, 12 GB/s: a ring of 12, not split: 2 channels, P = 2; but to
+ * one peer ceil(12/14) = 1, Q = 1: a send takes one channel whatever its size, where 4 of the usual
+ * node would let it take two. The same where node 0 is the slow one and node 1 the odd. */
+static void sends_take_the_worst_node(void **state)
+{
+    (void)state;
+    static const struct core_spec spec = {.nodes = 2, .gpus = 1, .nic_Bps = 50e9};
+    struct machine machine;
+    struct error error;
+    struct odd_nodes *odd;
+    int all;
+    core_machine(&spec, &machine);
+    core_set(core_device(&machine, "gpu0"), PARAM_GPU_COMPUTE_CAPABILITY, 9.0);
+    for (size_t i = 0; i < machine.node.link_count; i++)
+        core_set(&machine.node.links[i].params, PARAM_PCIE_GEN, 5);
+    core_finish(&machine);
+    assert_int_equal(channels_of_sends(&machine, COLLECTIVE_SENDRECV, 1e6, &all), 2);
+    assert_int_equal(all, 4);
+    assert_int_equal(channels_of_sends(&machine, COLLECTIVE_SENDRECV, 1e9, &all), 4);
+    struct address gen;
+    assert_true(address_first(&machine, "node.links.sw0-nic0.gen", &gen));
+    assert_ok(odd_add(&machine, "slow", &odd, &error), &error);
+    assert_ok(odd_add_range(odd, (struct node_range){1, 1}, &error), &error);
+    assert_ok(odd_add_change(odd, (struct odd_change){gen, 3, ORIGIN_OF_TEST}, &error), &error);
+    core_finish(&machine);
+    assert_int_equal(channels_of_sends(&machine, COLLECTIVE_SENDRECV, 1e9, &all), 1);
+    assert_int_equal(all, 2);
+    core_set(core_link_of(&machine, "sw0", "nic0"), PARAM_PCIE_GEN, 3);
+    assert_ok(odd_add_change(&machine.odd[0], (struct odd_change){gen, 5, ORIGIN_OF_TEST}, &error),
+              &error);
+    core_finish(&machine);
+    assert_int_equal(channels_of_sends(&machine, COLLECTIVE_SENDRECV, 1e9, &all), 1);
+    assert_int_equal(all, 2);
+    machine_free(&machine);
+}
+
 /* What settles a machine leaves alone what somebody gave. */
 static void given_settings_stand(void **state)
 {
@@ -151,9 +205,8 @@ static void given_settings_stand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_printed_on_two_h200),
-        cmocka_unit_test(eight_gpus),
-        cmocka_unit_test(communicator_of_a_machine),
+        cmocka_unit_test(as_printed_on_two_h200),    cmocka_unit_test(eight_gpus),
+        cmocka_unit_test(communicator_of_a_machine), cmocka_unit_test(sends_take_the_worst_node),
         cmocka_unit_test(given_settings_stand),
     };
     return cmocka_run_group_tests_name("nccl_search", tests, NULL, NULL);

@@ -31,11 +31,12 @@ static struct address at(const struct machine *machine, const char *key)
 
 /* Four nodes of a GPU; links of 20 GB/s, NICs of 10; a handoff of 1 us. An allreduce of 4 MB by a
  * ring: 6 steps of 1 MB, serial.
- *   a usual step:        1 + 1 MB/20 GB/s + 1 MB/10 GB/s + 1 MB/20 GB/s = 1 + 50 + 100 + 50 = 201
- * us NIC of node 2 at 5:  1 + 50 + 200 + 50 = 301 us, from node 1 to 2 and from 2 to 3 Node 2 sends
- * all its 6 chunks at that: 6 x 301 = 1806 us, and who waits for them ends no later: node 3 gets
- * the last of them then. All alike: 6 x 201 = 1206 us. On the way 6 x 200 us of node 2's NIC, or of
- * node 1's flow into it. */
+ *   a usual step:        1 + 1 MB/20 GB/s + 1 MB/10 GB/s + 1 MB/20 GB/s
+ *                        = 1 + 50 + 100 + 50 = 201 us
+ *   NIC of node 2 at 5:  1 + 50 + 200 + 50 = 301 us, from node 1 to 2 and from 2 to 3
+ * Node 2 sends all its 6 chunks at that: 6 x 301 = 1806 us, and who waits for them ends no later:
+ * node 3 gets the last of them then. All alike: 6 x 201 = 1206 us. On the way 6 x 200 us of node
+ * 2's NIC, or of node 1's flow into it. */
 static const struct core_spec four = {
     .nodes = 4, .gpus = 1, .pcie_Bps = 20e9, .nic_Bps = 10e9, .step_s = 1e-6};
 
