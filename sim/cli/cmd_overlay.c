@@ -7,6 +7,7 @@
 
 #include "sim/cli/measured.h"
 #include "sim/report/grid.h"
+#include "sim/report/limit.h"
 #include "sim/study/blocks.h"
 #include "sim/study/diagnose.h"
 
@@ -112,8 +113,8 @@ static bool merges(const struct measured *measured)
 }
 
 /* Adds to *events those that the run was gone through for, without what only repeats others. */
-static enum status limit_at(struct measured_set *set, double size_B, double *ret_s, char *ret_limit,
-                            size_t limit_size, uint64_t *events, struct error *error)
+static enum status limit_at(struct measured_set *set, double size_B, double *ret_s,
+                            char ret_limit[LIMIT_NAME_MAX], uint64_t *events, struct error *error)
 {
     struct ledger ledger;
     struct engine_job job;
@@ -127,7 +128,8 @@ static enum status limit_at(struct measured_set *set, double size_B, double *ret
     if (ledger.slices > 0)
         *events += (uint64_t)((double)ledger.events * (double)(ledger.slices - ledger.skipped) /
                               (double)ledger.slices);
-    snprintf(ret_limit, limit_size, "%s", ledger_limit_name(&ledger, job.routes->machine));
+    int64_t critical_ps;
+    limit_of(&ledger, job.routes->machine, ret_limit, &critical_ps);
     ledger_free(&ledger);
     return STATUS_OK;
 }
@@ -137,9 +139,8 @@ static enum status add_set(struct measured *measured, struct measured_set *set, 
 {
     for (size_t i = 0; i < set->size_count; i++) {
         double predicted_s;
-        char limit[128];
-        enum status status =
-            limit_at(set, set->sizes_B[i], &predicted_s, limit, sizeof limit, events, error);
+        char limit[LIMIT_NAME_MAX];
+        enum status status = limit_at(set, set->sizes_B[i], &predicted_s, limit, events, error);
         if (status)
             return status;
         measured_s[i] = measured_at(measured, set, i, false);

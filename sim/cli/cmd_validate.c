@@ -8,6 +8,7 @@
 #include "sim/cli/validate.h"
 #include "sim/load/expect.h"
 #include "sim/load/file.h"
+#include "sim/report/limit.h"
 #include "sim/report/output.h"
 
 static const char doc[] =
@@ -71,7 +72,7 @@ struct outcome_of {
     double value;       /* GB/s, or us; NAN: it failed */
     double least, most; /* over all seeds */
     bool failed;
-    char limit[128];
+    char limit[LIMIT_NAME_MAX];
 };
 
 /* The busiest wire's bytes over time, per direction: of the network, or where nothing passes it of
@@ -191,8 +192,8 @@ static int run_one(const char *file, const struct expectation *item, struct outc
         if (!status) {
             const struct ledger *ledger = results_at(&results, 0, 0);
             ret->value = metric_of(&results, item->metric);
-            snprintf(ret->limit, sizeof ret->limit, "%s",
-                     ledger_limit_name(ledger, &scenario.machine));
+            int64_t critical_ps;
+            limit_of(ledger, &scenario.machine, ret->limit, &critical_ps);
             experiment_free_results(&results);
         }
         experiment_close(&experiment);

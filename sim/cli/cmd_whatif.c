@@ -6,6 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/report/grid.h"
+#include "sim/report/limit.h"
 #include "sim/study/remedy.h"
 
 static const char doc[] =
@@ -68,7 +69,8 @@ static enum status measure(struct experiment *experiment, struct point *ret, str
             worst = routes->slot[slot];
     ret->time_us = (double)ledger->total_ps / 1e6;
     ret->busbw_GBps = results_busbw_Bps(&results, last, 0) / 1e9;
-    snprintf(ret->limit, sizeof ret->limit, "%s", ledger_limit_name(ledger, results.machine));
+    int64_t critical_ps;
+    limit_of(ledger, results.machine, ret->limit, &critical_ps);
     snprintf(ret->taken, sizeof ret->taken, "%s", worst ? worst->taken->title : "none");
     experiment_free_results(&results);
     return status;

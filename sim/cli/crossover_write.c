@@ -44,7 +44,7 @@ static enum status parts_at(struct runner *runner, double x, int way, struct pat
     }
     if (!status) {
         ret->count = count;
-        ret->largest = count ? ledger_limit(ledger) : 0;
+        ret->largest = count ? limit_category(ledger, results.machine) : 0;
         ret->total_us = (double)ledger->total_ps * 1e-6;
     }
     experiment_free_results(&results);

@@ -24,8 +24,9 @@ struct sweep_worker {
     struct engine **engines;         /* likewise; each remembers what it found out about its plan */
     size_t algorithms;
     struct cell *cells;
-    struct cell_memo *memos;  /* of the columns */
-    struct settled **settled; /* likewise, by a protocol; of this machine */
+    char limit[LIMIT_NAME_MAX]; /* in one of them */
+    struct cell_memo *memos;    /* of the columns */
+    struct settled **settled;   /* likewise, by a protocol; of this machine */
 };
 
 struct sweep_worker *sweep_worker_new(struct sweep *sweep)
@@ -221,7 +222,7 @@ static void fill_result(struct sweep_worker *worker, const struct result_column 
                                     .size_count = 1,
                                     .ledgers = ledger};
     struct cell *tidy = &worker->cells[worker->sweep->first_tidy];
-    tidy_cells(&results, 0, 0, tidy);
+    tidy_cells(&results, 0, 0, worker->limit, tidy);
     set_text(&tidy[TIDY_COLUMNS], "ok");
     tidy[TIDY_COLUMNS + 1] = (struct cell){.present = false};
 }

@@ -121,10 +121,3 @@ size_t ledger_category_kind(const struct ledger *ledger, size_t category)
             kind = k;
     return kind;
 }
-
-const char *ledger_limit_name(const struct ledger *ledger, const struct machine *machine)
-{
-    const size_t limit = ledger_limit(ledger), kind = ledger_category_kind(ledger, limit);
-    return kind ? machine->odd[kind - 1].limits[limit]
-                : ledger_category_name(ledger, machine, limit);
-}

@@ -80,14 +80,11 @@ void ledger_how(const struct ledger *ledger, const struct machine *machine, char
 /* Why the critical path has no shares, in words; "" where it has. */
 const char *ledger_untraced(const struct ledger *ledger);
 
-/* The category that holds most of the critical path (or, untraced, the busiest resource): what
- * limits the run. */
+/* The one category that holds most of the critical path (or, untraced, the busiest resource). What
+ * limits the run, equals taken together: sim/report/limit.h. */
 size_t ledger_limit(const struct ledger *ledger);
 
 /* The kind of nodes whose resource takes most of a category's time; 0: usual ones. */
 size_t ledger_category_kind(const struct ledger *ledger, size_t category);
-
-/* Its name, and whose it is where it is mostly that of odd nodes: "nic0 wire tx of node 17". */
-const char *ledger_limit_name(const struct ledger *ledger, const struct machine *machine);
 
 #endif

@@ -169,6 +169,7 @@ static uint16_t add_resource(struct node_type *node, enum resource_kind kind, do
 {
     struct resource *resource = &node->resources[node->resource_count];
     resource->kind = kind;
+    resource->sort = (uint16_t)(kind << 8);
     resource->rate_Bps = rate_Bps;
     resource->latency_s = latency_s;
     const char *const parts[] = {before, between, after};
@@ -277,6 +278,8 @@ static void make_device_resources(const struct machine *machine, struct node_typ
     case DEVICE_KIND_COUNT:
         break;
     }
+    for (size_t i = device->resource; i < node->resource_count; i++)
+        node->resources[i].sort |= (uint16_t)(i - device->resource);
 }
 
 static double link_latency_s(const struct link *link)
@@ -297,11 +300,16 @@ static void make_link_resources(struct node_type *node, struct link *link)
     };
     double rate = link_rate_Bps(link), latency = link_latency_s(link);
     const char *a = node->devices[link->end[0]].name, *b = node->devices[link->end[1]].name;
+    const unsigned upper = node->devices[link->end[0]].kind,
+                   lower = node->devices[link->end[1]].kind;
     link->resource = add_resource(node, kinds[link->kind], rate, latency, a, " -> ", b);
     add_resource(node, kinds[link->kind], rate, latency, b, " -> ", a);
     if (link->has_both)
         add_resource(node, RESOURCE_DUPLEX, 2 * rate * param_get(&link->params, PARAM_PCIE_DUPLEX),
                      0, a, " <-> ", b);
+    for (size_t i = link->resource; i < node->resource_count; i++)
+        node->resources[i].sort |=
+            (uint16_t)(i == link->resource + 1U ? lower << 4 | upper : upper << 4 | lower);
 }
 
 static enum status device_fault(struct error *error, const struct device *device, const char *what)

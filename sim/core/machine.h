@@ -81,6 +81,7 @@ enum path_class {
 struct resource {
     char name[2 * MACHINE_NAME_LENGTH + 16];
     enum resource_kind kind;
+    uint16_t sort;   /* the same for the same thing of, or between, devices of the same kinds */
     double rate_Bps; /* INFINITY: never limits */
     double latency_s;
 };

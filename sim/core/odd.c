@@ -185,9 +185,7 @@ static void forget_machine(struct odd_nodes *odd)
 {
     machine_free(odd->machine);
     free(odd->machine);
-    free(odd->limits);
     odd->machine = NULL;
-    odd->limits = NULL;
 }
 
 /* A link that trained lower than the usual node's could do what that does; as sim/load/sold.c has
@@ -217,9 +215,8 @@ static enum status make_machine(const struct machine *usual, struct odd_nodes *o
     alone.odd_count = 0;
     alone.kinds = NULL;
     odd->machine = calloc(1, sizeof *odd->machine);
-    odd->limits = calloc(usual->node.resource_count, sizeof *odd->limits);
     enum status status =
-        odd->machine && odd->limits ? machine_copy(&alone, odd->machine, error) : no_memory(error);
+        odd->machine ? machine_copy(&alone, odd->machine, error) : no_memory(error);
     for (size_t i = 0; i < odd->change_count && !status; i++) {
         const struct odd_change *change = &odd->changes[i];
         param_set(address_params(odd->machine, &change->at), change->at.id, change->value,
@@ -231,13 +228,9 @@ static enum status make_machine(const struct machine *usual, struct odd_nodes *o
         error_set(error, fault.status, "%s: %s", odd->label, fault.message);
         return of_nodes(odd, error);
     }
-    if (status)
-        return status;
-    odd->machine->label = odd->label;
-    for (size_t i = 0; i < usual->node.resource_count; i++)
-        snprintf(odd->limits[i], sizeof odd->limits[i], "%s of %s", usual->node.resources[i].name,
-                 odd->label);
-    return STATUS_OK;
+    if (!status)
+        odd->machine->label = odd->label;
+    return status;
 }
 
 static bool differs(const struct machine *machine, const struct odd_nodes *odd)

@@ -31,9 +31,8 @@ struct odd_nodes {
     size_t range_count;
     struct odd_change *changes;
     size_t change_count;
-    char label[64];                                            /* "node 17", "nodes 3, 8-15" */
-    struct machine *machine;                                   /* made by machine_finish */
-    char (*limits)[sizeof(((struct resource *)0)->name) + 72]; /* "nic0 wire tx of node 17" */
+    char label[64];          /* "node 17", "nodes 3, 8-15" */
+    struct machine *machine; /* made by machine_finish */
 };
 
 /* Add nodes that differ; what they are and how is filled by the next two. STATUS_INPUT: a name is

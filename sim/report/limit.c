@@ -6,54 +6,51 @@
 
 #define EQUALLY_BUSY 0.01
 
-/* Whose a resource is: a device's, or a link's (ends in the direction of the bytes). */
-struct owner {
-    const struct device *device;
-    const struct link *link;
-    size_t offset; /* among the owner's resources */
-};
-
-static struct owner owner_of(const struct node_type *node, size_t resource)
+/* The device whose resource it is; NULL: a link's. */
+static const struct device *owner_of(const struct node_type *node, size_t resource)
 {
-    struct owner owner = {NULL, NULL, resource};
+    const struct device *owner = NULL;
+    if (node->link_count && resource >= node->links[0].resource)
+        return NULL;
     for (size_t i = 0; i < node->device_count; i++)
-        if (node->devices[i].resource <= resource &&
-            resource - node->devices[i].resource <= owner.offset)
-            owner = (struct owner){&node->devices[i], NULL, resource - node->devices[i].resource};
-    for (size_t i = 0; i < node->link_count; i++)
-        if (node->links[i].resource <= resource &&
-            resource - node->links[i].resource <= owner.offset)
-            owner = (struct owner){NULL, &node->links[i], resource - node->links[i].resource};
+        if (node->devices[i].resource <= resource)
+            owner = &node->devices[i];
     return owner;
-}
-
-static enum device_kind end_kind(const struct node_type *node, const struct owner *owner, int end)
-{
-    return node->devices[owner->link->end[end ^ (owner->offset == 1)]].kind;
-}
-
-static bool one_sort(const struct node_type *node, const struct owner *a, const struct owner *b)
-{
-    if (a->device && b->device)
-        return a->device->kind == b->device->kind && a->offset == b->offset;
-    return a->link && b->link && a->link->kind == b->link->kind &&
-           (a->offset == 2) == (b->offset == 2) && end_kind(node, a, 0) == end_kind(node, b, 0) &&
-           end_kind(node, a, 1) == end_kind(node, b, 1);
 }
 
 static bool equals(const struct ledger *ledger, const struct node_type *node, size_t a, size_t b)
 {
-    const struct owner one = owner_of(node, a), other = owner_of(node, b);
+    const struct resource *one = &node->resources[a], *other = &node->resources[b];
     double busy = (double)ledger->resources[a].busy_most_ps;
     double apart = (double)ledger->resources[b].busy_most_ps - busy;
-    bool same_rate = !(node->resources[a].rate_Bps < node->resources[b].rate_Bps) &&
-                     !(node->resources[a].rate_Bps > node->resources[b].rate_Bps);
-    return node->resources[a].kind == node->resources[b].kind && same_rate && busy > 0 &&
-           apart <= EQUALLY_BUSY * busy && -apart <= EQUALLY_BUSY * busy &&
-           one_sort(node, &one, &other);
+    return a == b || (busy > 0 && apart <= EQUALLY_BUSY * busy && -apart <= EQUALLY_BUSY * busy &&
+                      !(one->rate_Bps < other->rate_Bps) && !(one->rate_Bps > other->rate_Bps));
 }
 
-/* Whose it is, where it is mostly that of odd nodes. */
+/* Those that are equal to one and equally busy, itself among them. */
+struct group {
+    size_t count, first, last;
+    int64_t critical_ps; /* of all */
+};
+
+static struct group group_of(const struct ledger *ledger, const struct node_type *node,
+                             size_t category)
+{
+    struct group group = {0, category, category, 0};
+    for (size_t i = 0; i < ledger->resource_count && category < ledger->resource_count; i++) {
+        if (node->resources[i].sort != node->resources[category].sort ||
+            !equals(ledger, node, category, i))
+            continue;
+        group.first = group.count++ ? group.first : i;
+        group.last = i;
+        group.critical_ps += ledger->traced ? ledger->critical[i] : 0;
+    }
+    if (group.count == 0 && ledger->traced)
+        group.critical_ps = ledger->critical[category];
+    return group;
+}
+
+/* Whose it is. */
 static const char *whose(const struct ledger *ledger, const struct machine *machine,
                          size_t category, char buf[LIMIT_NAME_MAX])
 {
@@ -71,30 +68,51 @@ const char *limit_name(const struct ledger *ledger, const struct machine *machin
         [DEVICE_GPU] = "GPUs", [DEVICE_CPU] = "sockets", [DEVICE_PCIE_SWITCH] = "PCIe switches",
         [DEVICE_NIC] = "NICs", [DEVICE_NVME] = "drives", [DEVICE_NVSWITCH] = "NVSwitches"};
     const struct node_type *node = &machine->node;
-    size_t count = 0, first = category, last = category;
-    *ret_critical_ps = 0;
-    for (size_t i = 0; i < ledger->resource_count && category < ledger->resource_count; i++) {
-        if (!equals(ledger, node, category, i))
-            continue;
-        first = count++ ? first : i;
-        last = i;
-        *ret_critical_ps += ledger->traced ? ledger->critical[i] : 0;
-    }
-    if (count < 2) {
-        *ret_critical_ps = ledger->traced ? ledger->critical[category] : 0;
+    const struct group group = group_of(ledger, node, category);
+    *ret_critical_ps = group.critical_ps;
+    if (group.count < 2) {
         snprintf(buf, LIMIT_NAME_MAX, "%s", ledger_category_name(ledger, machine, category));
         return whose(ledger, machine, category, buf);
     }
-    const char *to_word = count == 2 ? ", " : " .. ";
-    const struct owner from = owner_of(node, first), to = owner_of(node, last);
-    if (from.device)
+    const char *to_word = group.count == 2 ? ", " : " .. ";
+    const struct device *from = owner_of(node, group.first), *to = owner_of(node, group.last);
+    if (from && to)
         snprintf(buf, LIMIT_NAME_MAX, "%s of each of %zu %s (%s%s%s)",
-                 node->resources[first].name + strlen(from.device->name) + 1, count,
-                 many[from.device->kind], from.device->name, to_word, to.device->name);
+                 node->resources[group.first].name + strlen(from->name) + 1, group.count,
+                 many[from->kind], from->name, to_word, to->name);
     else
-        snprintf(buf, LIMIT_NAME_MAX, "each of %zu links (%s%s%s)", count,
-                 node->resources[first].name, to_word, node->resources[last].name);
+        snprintf(buf, LIMIT_NAME_MAX, "each of %zu links (%s%s%s)", group.count,
+                 node->resources[group.first].name, to_word, node->resources[group.last].name);
     return whose(ledger, machine, category, buf);
+}
+
+size_t limit_category(const struct ledger *ledger, const struct machine *machine)
+{
+    const struct resource *resources = machine->node.resources;
+    int64_t of_kind_ps[RESOURCE_THREAD + 1] = {0};
+    size_t best = ledger_limit(ledger);
+    int64_t best_ps = group_of(ledger, &machine->node, best).critical_ps;
+    /* What holds half of the path holds most of it. */
+    if (!ledger->traced || 2 * best_ps >= ledger->total_ps)
+        return best;
+    for (size_t i = 0; i < ledger->resource_count; i++)
+        of_kind_ps[resources[i].kind] += ledger->critical[i];
+    for (size_t i = 0; i < ledger->resource_count; i++) {
+        if (ledger->critical[i] <= 0 || of_kind_ps[resources[i].kind] <= best_ps)
+            continue;
+        const int64_t critical_ps = group_of(ledger, &machine->node, i).critical_ps;
+        if (critical_ps > best_ps) {
+            best = i;
+            best_ps = critical_ps;
+        }
+    }
+    return best;
+}
+
+const char *limit_of(const struct ledger *ledger, const struct machine *machine,
+                     char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps)
+{
+    return limit_name(ledger, machine, limit_category(ledger, machine), buf, ret_critical_ps);
 }
 
 void limit_nics(const struct ledger *ledger, const struct machine *machine, size_t *ret_used,
@@ -117,7 +135,7 @@ void limit_write(struct text *text, const struct ledger *ledger, const struct ma
 {
     char name[LIMIT_NAME_MAX];
     int64_t critical_ps;
-    text_printf(text, "%s", limit_name(ledger, machine, ledger_limit(ledger), name, &critical_ps));
+    text_printf(text, "%s", limit_of(ledger, machine, name, &critical_ps));
     if (ledger->traced && ledger->total_ps > 0)
         text_printf(text, " (%.0f %% of the critical path)",
                     100.0 * (double)critical_ps / (double)ledger->total_ps);

@@ -36,11 +36,11 @@ static struct cell real_cell(double value)
 }
 
 void tidy_cells(const struct results *results, size_t size, size_t column,
-                struct cell ret_cells[TIDY_COLUMNS])
+                char ret_limit[LIMIT_NAME_MAX], struct cell ret_cells[TIDY_COLUMNS])
 {
     const struct result_column *from = &results->columns[column];
     const struct ledger *ledger = results_at(results, size, column);
-    size_t limit = ledger_limit(ledger);
+    int64_t critical_ps;
     struct cell *at = ret_cells;
     *at++ = text_cell(collective_name(from->plan->collective));
     *at++ = text_cell(from->label ? from->label : from->plan->name);
@@ -53,20 +53,21 @@ void tidy_cells(const struct results *results, size_t size, size_t column,
     *at++ = real_cell(results_busbw_Bps(results, size, column) / 1e9);
     *at++ = real_cell(results_crossing_ratio(results, size, column));
     *at++ = real_cell(results_wire_ratio(results, size, column));
-    *at++ = text_cell(ledger_limit_name(ledger, results->machine));
+    *at++ = text_cell(limit_of(ledger, results->machine, ret_limit, &critical_ps));
     *at = (struct cell){.present = ledger->traced && ledger->total_ps > 0};
     if (at->present)
-        at->as.real = (double)ledger->critical[limit] / (double)ledger->total_ps;
+        at->as.real = (double)critical_ps / (double)ledger->total_ps;
 }
 
 void tidy_add(struct grid *grid, const struct results *results)
 {
     struct cell cells[TIDY_COLUMNS];
+    char limit[LIMIT_NAME_MAX];
     for (size_t s = 0; s < results->size_count; s++)
         for (size_t c = 0; c < results->column_count; c++) {
             if (!results_has(results, s, c))
                 continue;
-            tidy_cells(results, s, c, cells);
+            tidy_cells(results, s, c, limit, cells);
             grid_row(grid);
             for (size_t i = 0; i < TIDY_COLUMNS; i++) {
                 if (!cells[i].present)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "sim/report/limit.h"
 #include "sim/study/remedy.h"
 #include "tests/unit/help_random.h"
 
@@ -46,16 +47,18 @@ static void one_slow_nic(void **state)
     struct machine machine;
     struct ledger ledger;
     struct plan plan;
+    char limit[LIMIT_NAME_MAX];
+    int64_t critical_ps;
     core_machine(&four, &machine);
     core_lua_file("lua/ring.lua", 4, 1, &plan);
     core_run(&machine, &plan, "gdr", ACCOUNTING_SERIAL, 4e6, &ledger);
     assert_int_equal(ledger.total_ps, 1206 * PS_PER_US);
-    assert_string_equal(ledger_limit_name(&ledger, &machine), "nic0 wire tx");
+    assert_string_equal(limit_of(&ledger, &machine, limit, &critical_ps), "nic0 wire tx");
     ledger_free(&ledger);
     add(&machine, (struct node_range){2, 2}, at(&machine, "node.devices.nic0.rate"), 5e9);
     core_run(&machine, &plan, "gdr", ACCOUNTING_SERIAL, 4e6, &ledger);
     assert_int_equal(ledger.total_ps, 1806 * PS_PER_US);
-    const char *limit = ledger_limit_name(&ledger, &machine);
+    limit_of(&ledger, &machine, limit, &critical_ps);
     if (strcmp(limit, "nic0 wire tx of node 2") != 0)
         assert_string_equal(limit, "nic0 wire rx of node 2");
     /* sent and received by each node: 6 x 100 us, by node 2 6 x 200 us */
