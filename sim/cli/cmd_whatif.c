@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/core/units.h"
 #include "sim/report/grid.h"
+#include "sim/report/head.h"
 #include "sim/report/limit.h"
 #include "sim/study/remedy.h"
 
@@ -44,6 +46,7 @@ struct point {
     double time_us, busbw_GBps;
     bool hangs; /* time is infinite, `limit` says why */
     char limit[512], taken[48];
+    char what[96]; /* "rings/gdr, 1 GiB" */
 };
 
 static enum status measure(struct experiment *experiment, struct point *ret, struct error *error)
@@ -52,6 +55,12 @@ static enum status measure(struct experiment *experiment, struct point *ret, str
     enum status status =
         experiment_run(experiment, experiment->scenario->accounting, &results, error);
     *ret = (struct point){.time_us = (double)INFINITY, .taken = "none: it hangs"};
+    const struct scenario *scenario = experiment->scenario;
+    char size[UNITS_TEXT_MAX];
+    snprintf(
+        ret->what, sizeof ret->what, "%s/%s, %s", experiment->columns[0].plan->name,
+        experiment->columns[0].mechanism->name,
+        units_format(scenario->sizes_B[scenario->size_count - 1], DIM_BYTES, size, sizeof size));
     if (status && mechanism_hangs(error)) {
         ret->hangs = true;
         snprintf(ret->limit, sizeof ret->limit, "%s", error->message);
@@ -313,12 +322,24 @@ static enum status each(struct study *study, bool people, struct grid *grid, str
     return STATUS_OK;
 }
 
+/* What was timed, in a line. */
+static void write_job(const struct scenario *scenario, const struct point *point, struct text *text)
+{
+    text_printf(text, "%s, %s accounting, %u ranks", point->what,
+                accounting_name(scenario->accounting), machine_ranks(&scenario->machine));
+    if (scenario->transfer_count == 0)
+        head_protocol_write(text, &scenario->machine, scenario->accounting);
+}
+
 static int write_out(const struct options *options, const struct grid *grid,
-                     const struct text *notes)
+                     const struct text *head, const struct text *notes)
 {
     struct text text = {0};
     struct error error;
     const char *format = options->format ? options->format : "table";
+    if (strcmp(format, "table") == 0 && head->length)
+        text_printf(&text, "%s", head->data);
+    text.failed |= head->failed;
     enum status status = strcmp(format, "csv") == 0    ? grid_write_csv(grid, &text, &error)
                          : strcmp(format, "json") == 0 ? grid_write_json(grid, &text, &error)
                                                        : grid_write_table(grid, &text, &error);
@@ -329,19 +350,46 @@ static int write_out(const struct options *options, const struct grid *grid,
     return code;
 }
 
-static void name_sets(const struct options *options, struct text *text)
+/* The scenario with all of --set beside that without. */
+static int compare_set(const struct options *options, const struct scenario *before,
+                       const struct point *first, struct grid *grid, struct text *head)
 {
-    for (size_t i = 0; i < options->set_count; i++)
-        text_printf(text, "%s%s", i ? "; " : "", options->set[i]);
+    struct scenario after;
+    struct point second;
+    struct text change = {0}, was = {0}, is = {0};
+    struct error error;
+    int code = cli_load(options, &after);
+    if (code)
+        return code;
+    if (measure_scenario(&after, options->algorithm, &second, &error)) {
+        code = cli_fail(&error);
+    } else {
+        for (size_t i = 0; i < options->set_count; i++)
+            text_printf(&change, "%s%s", i ? "; " : "", options->set[i]);
+        add_row(grid, change.data, "--set", first, &second);
+        write_job(before, first, &was);
+        write_job(&after, &second, &is);
+        if (was.failed || is.failed || change.failed)
+            head->failed = true;
+        else if (strcmp(was.data, is.data) == 0)
+            text_printf(head, "# %s\n", was.data);
+        else
+            text_printf(head, "# as it is: %s\n# changed: %s\n", was.data, is.data);
+    }
+    text_free(&change);
+    text_free(&was);
+    text_free(&is);
+    scenario_free(&after);
+    return code;
 }
 
 int cmd_whatif(int argc, char **argv)
 {
     struct whatif_options options = {0};
     struct options as_is;
-    struct scenario before, after;
-    struct point first, second;
-    struct text notes = {0};
+    struct scenario before;
+    struct point first;
+    struct text head = {0}, notes = {0};
     struct error error;
     cli_parse_scenario(argc, argv, option_table, parse, doc, &options);
     if (!options.each && options.shared.set_count == 0) {
@@ -357,31 +405,27 @@ int cmd_whatif(int argc, char **argv)
     struct grid *grid = grid_new();
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         grid_column(grid, &columns[i]);
+    if (before.title)
+        text_printf(&head, "# %s\n", before.title);
     if (measure_scenario(&before, options.shared.algorithm, &first, &error)) {
         code = cli_fail(&error);
     } else if (options.each) {
         add_row(grid, "as it is", "", &first, &first);
+        text_printf(&head, "# ");
+        write_job(&before, &first, &head);
+        text_printf(&head, "\n");
         bool people = !options.shared.format || strcmp(options.shared.format, "table") == 0;
         struct study study = {
             .scenario = &before, .algorithm = options.shared.algorithm, .before = first};
         if (each(&study, people, grid, &notes, &error))
             code = cli_fail(&error);
     } else {
-        struct text change = {0};
-        name_sets(&options.shared, &change);
         add_row(grid, "as it is", "", &first, &first);
-        code = cli_load(&options.shared, &after);
-        if (!code) {
-            if (measure_scenario(&after, options.shared.algorithm, &second, &error))
-                code = cli_fail(&error);
-            else
-                add_row(grid, change.data, "--set", &first, &second);
-            scenario_free(&after);
-        }
-        text_free(&change);
+        code = compare_set(&options.shared, &before, &first, grid, &head);
     }
     if (!code)
-        code = write_out(&options.shared, grid, &notes);
+        code = write_out(&options.shared, grid, &head, &notes);
+    text_free(&head);
     text_free(&notes);
     grid_free(grid);
     scenario_free(&before);

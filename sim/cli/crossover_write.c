@@ -6,6 +6,7 @@
 
 #include "sim/cli/crossover.h"
 #include "sim/report/grid.h"
+#include "sim/report/head.h"
 #include "sim/report/limit.h"
 
 /* ---- why ------------------------------------------------------------------------------------ */
@@ -316,6 +317,8 @@ static void write_head(struct text *text, const struct runner *runner)
         text_printf(text, ", %s",
                     units_format(scenario->sizes_B[scenario->size_count - 1], DIM_BYTES, size,
                                  sizeof size));
+    if (scenario->transfer_count == 0)
+        head_protocol_write(text, &scenario->machine, scenario->accounting);
     text_printf(text, "\n");
 }
 

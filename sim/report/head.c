@@ -16,10 +16,20 @@ const char *head_protocol(const struct machine *machine, enum accounting account
     return protocol == PROTOCOL_NONE && accounting == ACCOUNTING_SERIAL ? NULL : words[protocol];
 }
 
+void head_protocol_write(struct text *text, const struct machine *machine,
+                         enum accounting accounting)
+{
+    const char *protocol = head_protocol(machine, accounting);
+    if (protocol)
+        text_printf(text, "; %s", protocol);
+}
+
 void head_write(struct text *text, const struct machine *machine, enum accounting accounting,
                 bool protocols)
 {
-    const char *protocol = protocols ? head_protocol(machine, accounting) : NULL;
-    text_printf(text, "# %s accounting, %u ranks%s%s\n", accounting_name(accounting),
-                machine_ranks(machine), protocol ? "; " : "", protocol ? protocol : "");
+    text_printf(text, "# %s accounting, %u ranks", accounting_name(accounting),
+                machine_ranks(machine));
+    if (protocols)
+        head_protocol_write(text, machine, accounting);
+    text_printf(text, "\n");
 }

@@ -9,6 +9,10 @@
  * NULL: serial accounting, which adds up what it names and nothing else. */
 const char *head_protocol(const struct machine *machine, enum accounting accounting);
 
+/* "; " and those words, where there are any. */
+void head_protocol_write(struct text *text, const struct machine *machine,
+                         enum accounting accounting);
+
 /* "# pipelined accounting, 16 ranks; ...": `protocols` is false where a protocol would change
  * nothing, or is named elsewhere. */
 void head_write(struct text *text, const struct machine *machine, enum accounting accounting,
