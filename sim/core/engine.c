@@ -178,41 +178,8 @@ static enum status check_groups(const struct engine_job *job, const struct plan 
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static void fetch(const void *from, size_t size)
-{
-    for (size_t at = 0; at < size; at += 64)
-        __builtin_prefetch((const char *)from + at);
-}
-
-/* Events of one time are handled in order: what the next ones need is fetched from memory in the
- * meantime. Large runs do not fit into the cache. */
-static inline void look_forward(const struct walk *walk)
-{
-    const struct event *later = queue_peek(&walk->queue, 12);
-    if (later) {
-        fetch(&walk->lanes[later->rank], 64);
-        if (later->key >> 59 != WAKE_STAGE)
-            fetch(&walk->flows[later->what], sizeof *walk->flows);
-    }
-    later = queue_peek(&walk->queue, 8);
-    if (!later || later->key >> 59 == WAKE_STAGE)
-        return;
-    uint32_t to = walk->flows[later->what].transfer.to;
-    if (to < walk->ranks) {
-        fetch(&walk->lanes[to * walk->plan->lanes], sizeof *walk->lanes);
-        fetch(&walk->mailroom.inbox[to], sizeof *walk->mailroom.inbox);
-    }
-    later = queue_peek(&walk->queue, 4);
-    if (later->key >> 59 == WAKE_STAGE)
-        return;
-    to = walk->flows[later->what].transfer.to;
-    if (to < walk->ranks)
-        fetch(walk->mailroom.inbox[to].receives, sizeof *walk->mailroom.inbox->receives);
-}
-
 static enum status run_events(struct walk *walk)
 {
-    const bool large = walk->ranks > 256;
     for (size_t i = 0; i < walk->lane_count; i++) {
         enum status status = walk_lane_run(walk, i, WAIT_ANY);
         if (status)
@@ -221,8 +188,6 @@ static enum status run_events(struct walk *walk)
     struct event event;
     while (!walk->fold_broken && queue_pop(&walk->queue, &event)) {
         assert(event.time_ps >= walk->now);
-        if (large)
-            look_forward(walk);
         enum status status = walk_event(walk, &event);
         walk->steady.events++;
         if (!status && (walk->steady.due || walk->turns.due))

@@ -33,9 +33,9 @@ uint32_t flow_new(struct walk *walk)
     return walk->flow_count++;
 }
 
-enum status walk_not_pushed(struct walk *walk, const struct event *event)
+enum status walk_not_pushed(struct walk *walk, int64_t time_ps)
 {
-    if (event->time_ps < 0 || event->time_ps > ENGINE_MAX_TIME_PS)
+    if (time_ps < 0 || time_ps > ENGINE_MAX_TIME_PS)
         return error_set(walk->error, STATUS_FAILED, "the run takes more than 53 days");
     return error_set(walk->error, STATUS_NOMEM, "out of memory");
 }

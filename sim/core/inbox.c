@@ -157,19 +157,15 @@ static inline struct receive *find(struct inbox *inbox, uint64_t step, uint32_t 
     return NULL;
 }
 
-static struct receive *append(struct inbox *inbox, struct error *error)
+static bool inbox_grow(struct inbox *inbox)
 {
-    if (inbox->count == inbox->capacity) {
-        uint32_t capacity = inbox->capacity ? 2 * inbox->capacity : 4;
-        struct receive *grown = realloc(inbox->receives, capacity * sizeof *grown);
-        if (!grown) {
-            no_memory(error);
-            return NULL;
-        }
-        inbox->receives = grown;
-        inbox->capacity = capacity;
-    }
-    return &inbox->receives[inbox->count++];
+    const uint32_t capacity = inbox->capacity ? 2 * inbox->capacity : 4;
+    struct receive *grown = realloc(inbox->receives, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    inbox->receives = grown;
+    inbox->capacity = capacity;
+    return true;
 }
 
 static inline void drop(struct inbox *inbox, struct receive *receive)
@@ -208,44 +204,36 @@ static void differ(const struct transfer *transfer, uint64_t step, struct error 
         error->line = transfer->op->line;
 }
 
-static inline uint32_t op_number(const struct mailroom *mailroom, const struct plan_op *op)
+/* Found, or new. NULL: error. */
+static inline __attribute__((always_inline)) struct receive *record(struct inbox *inbox,
+                                                                    const struct transfer *transfer,
+                                                                    uint64_t step,
+                                                                    struct error *error)
 {
-    return (uint32_t)(op - mailroom->plan->ops);
-}
-
-static struct receive *record_new(const struct mailroom *mailroom, struct inbox *inbox,
-                                  const struct transfer *transfer, uint64_t step,
-                                  struct error *error)
-{
-    struct receive *receive = append(inbox, error);
-    if (receive)
-        *receive = (struct receive){.step = step,
-                                    .op = op_number(mailroom, transfer->op),
-                                    .from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from,
-                                    .edge = transfer->edge,
-                                    .chunk = transfer->into,
-                                    .count = transfer->count};
-    return receive;
-}
-
-static inline struct receive *record(struct mailroom *mailroom, struct inbox *inbox,
-                                     const struct transfer *transfer, uint64_t step,
-                                     struct error *error)
-{
+    const uint32_t op = transfer->op->number, edge = transfer->edge;
     const uint32_t from = transfer->to == TRANSFER_SWITCH ? 0 : transfer->from;
-    struct receive *receive =
-        find(inbox, step, op_number(mailroom, transfer->op), from, transfer->edge);
-    if (!receive)
-        return record_new(mailroom, inbox, transfer, step, error);
-    if (receive->chunk != transfer->into || receive->count != transfer->count)
+    struct receive *receive = find(inbox, step, op, from, edge);
+    if (receive) {
+        if (receive->chunk == transfer->into && receive->count == transfer->count)
+            return receive;
         return differ(transfer, step, error), NULL;
+    }
+    if (inbox->count == inbox->capacity && !inbox_grow(inbox))
+        return no_memory(error), NULL;
+    receive = &inbox->receives[inbox->count++];
+    *receive = (struct receive){.step = step,
+                                .op = op,
+                                .from = from,
+                                .edge = edge,
+                                .chunk = transfer->into,
+                                .count = transfer->count};
     return receive;
 }
 
-static enum status expect(struct mailroom *mailroom, struct inbox *inbox,
-                          const struct transfer *transfer, uint64_t step, struct error *error)
+static enum status expect(struct inbox *inbox, const struct transfer *transfer, uint64_t step,
+                          struct error *error)
 {
-    struct receive *receive = record(mailroom, inbox, transfer, step, error);
+    struct receive *receive = record(inbox, transfer, step, error);
     if (!receive)
         return error ? error->status : STATUS_NOMEM;
     receive->expected = true;
@@ -264,7 +252,7 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
     enum status status = STATUS_OK;
     int found = 0;
     if (inbox->last.op == operation && plan_turn(plan, cursor, &inbox->last))
-        return expect(mailroom, inbox, &inbox->last, cursor->step, error);
+        return expect(inbox, &inbox->last, cursor->step, error);
     if (operation->kind == PLAN_RECEIVE)
         return STATUS_OK;
     if (operation->kind == PLAN_UP) {
@@ -272,21 +260,21 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
              rank >= mailroom->ranks && r < mailroom->ranks && !status && found >= 0; r++) {
             found = plan_transfer(plan, operation, cursor, r, 0, &transfer, error);
             if (found > 0 && transfer.group == rank - mailroom->ranks)
-                status = expect(mailroom, inbox, &transfer, cursor->step, error);
+                status = expect(inbox, &transfer, cursor->step, error);
         }
     } else if (rank >= mailroom->ranks) {
         return STATUS_OK;
     } else if (operation->kind == PLAN_DOWN) {
         found = plan_transfer(plan, operation, cursor, rank, 0, &transfer, error);
         if (found > 0)
-            status = expect(mailroom, inbox, &transfer, cursor->step, error);
+            status = expect(inbox, &transfer, cursor->step, error);
     } else if (operation->invertible) {
         const int64_t from = rule_invert(&operation->to, rank, cursor->loops);
         if (from < 0 || from >= plan->ranks)
             return STATUS_OK;
         found = plan_transfer(plan, operation, cursor, (uint32_t)from, 0, &transfer, error);
         if (found > 0 && transfer.to == rank) {
-            status = expect(mailroom, inbox, &transfer, cursor->step, error);
+            status = expect(inbox, &transfer, cursor->step, error);
             if (operation->stays)
                 inbox->last = transfer;
         }
@@ -295,7 +283,7 @@ static enum status look(struct mailroom *mailroom, uint32_t rank, uint32_t op,
         if (!index)
             return error ? error->status : STATUS_INPUT;
         for (uint32_t i = index->start[rank]; i < index->start[rank + 1] && !status; i++)
-            status = expect(mailroom, inbox, &index->transfers[i], cursor->step, error);
+            status = expect(inbox, &index->transfers[i], cursor->step, error);
         index_pass(mailroom, index);
     }
     return found < 0 ? STATUS_INPUT : status;
@@ -405,7 +393,7 @@ int mailroom_arrive(struct mailroom *mailroom, const struct transfer *transfer, 
     bool to_switch = transfer->to == TRANSFER_SWITCH;
     uint32_t box = to_switch ? mailroom->ranks + transfer->group : transfer->to;
     struct inbox *inbox = &mailroom->inbox[box];
-    struct receive *receive = record(mailroom, inbox, transfer, step, error);
+    struct receive *receive = record(inbox, transfer, step, error);
     if (!receive)
         return -1;
     receive->slices = slices;

@@ -113,6 +113,7 @@ enum status plan_add_op(struct plan *plan, const struct plan_op *op, struct erro
     if (status)
         return status;
     plan->ops[plan->op_count] = *op;
+    plan->ops[plan->op_count].number = (uint32_t)plan->op_count;
     if (op->packed.count == 0) /* left out */
         plan->ops[plan->op_count].packed = rule_constant(0);
     if (op->conditional && is_for_all(plan, &op->where))

@@ -64,6 +64,7 @@ struct plan_op {
     bool conditional;
     uint8_t lane;
     uint8_t mechanism;  /* 0: that of the run; else 1 + its row in mechanism_table */
+    uint32_t number;    /* its place in the plan's ops; plan_add_op */
     uint32_t line;      /* of the script */
     double cost_s;      /* added to the handoff before the first slice of each transfer */
     struct rule where;  /* non-zero: this rank takes part (if conditional) */
@@ -128,11 +129,11 @@ struct transfer {
 
 /* A place in the program. Start with plan_first, go on with plan_next; `at` stays valid. */
 struct plan_cursor {
-    uint32_t at;    /* instruction, a STEP unless done */
+    uint32_t at; /* instruction, a STEP unless done */
+    bool done;
     uint64_t step;  /* number of the step, loops unrolled */
     uint64_t fence; /* what is sent to a rank in steps before this must have arrived whole */
     int64_t loops[RULE_LOOPS];
-    bool done;
 };
 
 const char *collective_name(enum collective collective);

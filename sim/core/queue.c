@@ -35,7 +35,7 @@ void queue_clear(struct queue *queue)
 }
 
 /* Among events of one time. */
-static inline bool before(const struct event *a, const struct event *b)
+static inline bool before(const struct queue_event *a, const struct queue_event *b)
 {
     const uint64_t x = a->key >> QUEUE_SEQUENCE_BITS, y = b->key >> QUEUE_SEQUENCE_BITS;
     if (x != y)
@@ -78,7 +78,7 @@ static bool present_reserve(struct queue *queue, size_t more)
 }
 
 /* From `start` on: where the events stop being in order. */
-static inline size_t run_end(const struct event *events, size_t start, size_t count)
+static inline size_t run_end(const struct queue_event *events, size_t start, size_t count)
 {
     size_t end = start + 1;
     while (end < count && !before(&events[end], &events[end - 1]))
@@ -86,17 +86,19 @@ static inline size_t run_end(const struct event *events, size_t start, size_t co
     return end;
 }
 
-/* Merge the runs that are in order already; events mostly come in order. */
-static void sort(struct queue *queue)
+/* Merge runs that are in order already, the first of them `ordered` events long, two by two until
+ * one is left; events mostly come in order. */
+static void sort(struct queue *queue, size_t ordered)
 {
     const size_t count = queue->count;
-    while (run_end(queue->present, 0, count) < count) {
-        struct event *events = queue->present, *out = queue->spare;
-        queue->present = out;
-        queue->spare = events;
+    while (ordered < count) {
+        const struct queue_event *events = queue->present;
+        struct queue_event *out = queue->spare;
         for (size_t start = 0, end; start < count; start = end) {
-            const size_t middle = run_end(events, start, count);
+            const size_t middle = start == 0 ? ordered : run_end(events, start, count);
             end = middle < count ? run_end(events, middle, count) : middle;
+            if (start == 0)
+                ordered = end;
             size_t left = start, right = middle;
             while (left < middle && right < end)
                 *out++ = events[before(&events[right], &events[left]) ? right++ : left++];
@@ -105,6 +107,9 @@ static void sort(struct queue *queue)
             memcpy(out, &events[right], (end - right) * sizeof *out);
             out += end - right;
         }
+        out = queue->present;
+        queue->present = queue->spare;
+        queue->spare = out;
     }
 }
 
@@ -154,29 +159,29 @@ static inline uint32_t link_take(struct queue *queue)
 }
 
 /* An event of now: to its place. */
-static bool push_present(struct queue *queue, const struct event *event)
+static bool push_present(struct queue *queue, struct queue_event event)
 {
     if (!present_reserve(queue, 1))
         return false;
-    struct event *events = queue->present;
+    struct queue_event *events = queue->present;
     size_t at = queue->count++;
-    for (; at > queue->head && before(event, &events[at - 1]); at--)
+    for (; at > queue->head && before(&event, &events[at - 1]); at--)
         events[at] = events[at - 1];
-    events[at] = *event;
+    events[at] = event;
     return true;
 }
 
-bool queue_push_apart(struct queue *queue, const struct event *event)
+bool queue_push_apart(struct queue *queue, int64_t time_ps, struct queue_event event)
 {
-    assert(event->time_ps >= queue->now_ps);
-    if (event->time_ps == queue->now_ps)
+    assert(time_ps >= queue->now_ps);
+    if (time_ps == queue->now_ps)
         return push_present(queue, event);
-    const uint32_t at = link_take(queue), recent = *queue_recent(queue, event->time_ps);
+    const uint32_t at = link_take(queue), recent = *queue_recent(queue, time_ps);
     if (at == QUEUE_END)
         return false;
-    queue->links[at] = (struct queue_link){event->key, event->rank, event->what, QUEUE_END};
-    if (recent == QUEUE_END || queue->moments[recent].time_ps != event->time_ps)
-        return moment_add(queue, event->time_ps, at);
+    queue->links[at] = (struct queue_link){event.key, event.rank, event.what, QUEUE_END};
+    if (recent == QUEUE_END || queue->moments[recent].time_ps != time_ps)
+        return moment_add(queue, time_ps, at);
     struct queue_moment *moment = &queue->moments[recent];
     queue->links[moment->last].next = at;
     moment->last = at;
@@ -184,25 +189,30 @@ bool queue_push_apart(struct queue *queue, const struct event *event)
     return true;
 }
 
-/* Move a moment's events into the present. */
-static bool arrive(struct queue *queue, uint32_t index)
+/* Move a moment's events into the present. *ordered: so many of these, from the first on, are in
+ * order. */
+static bool arrive(struct queue *queue, uint32_t index, size_t *ordered)
 {
     struct queue_moment *moment = &queue->moments[index];
     if (!present_reserve(queue, moment->count))
         return false;
-    struct event *event = &queue->present[queue->count];
+    struct queue_event *events = queue->present;
     struct queue_link *links = queue->links;
+    size_t count = queue->count, in_order = *ordered;
     uint32_t free_link = queue->free_link;
-    for (uint32_t at = moment->first; at != QUEUE_END; event++) {
+    for (uint32_t at = moment->first; at != QUEUE_END; count++) {
         struct queue_link *link = &links[at];
-        *event = (struct event){moment->time_ps, link->key, link->rank, link->what};
+        events[count] = (struct queue_event){link->key, link->rank, link->what};
+        if (in_order == count && (count == 0 || !before(&events[count], &events[count - 1])))
+            in_order++;
         const uint32_t next = link->next;
         link->next = free_link;
         free_link = at;
         at = next;
     }
     queue->free_link = free_link;
-    queue->count += moment->count;
+    queue->count = count;
+    *ordered = in_order;
     *moment = (struct queue_moment){.time_ps = -1, .first = queue->free_moment};
     queue->free_moment = index;
     return true;
@@ -220,14 +230,15 @@ bool queue_advance(struct queue *queue)
     queue->filled &= queue->filled - 1;
     queue->now_ps = now_ps;
     queue->head = queue->count = 0;
+    size_t ordered = 0;
     for (size_t i = 0; i < from->count; i++) {
         const struct queue_entry *entry = &from->entries[i]; /* it moves to a lower bucket */
-        if (!(entry->time_ps == now_ps ? arrive(queue, entry->moment)
+        if (!(entry->time_ps == now_ps ? arrive(queue, entry->moment, &ordered)
                                        : enter(queue, entry->time_ps, entry->moment)))
             return false;
     }
     from->count = 0;
-    sort(queue);
+    sort(queue, ordered);
     return true;
 }
 

@@ -33,6 +33,12 @@ struct event {
     uint32_t what; /* for the owner of the queue */
 };
 
+/* An event of the present. */
+struct queue_event {
+    uint64_t key;
+    uint32_t rank, what;
+};
+
 /* An event that waits. */
 struct queue_link {
     uint64_t key;
@@ -58,10 +64,10 @@ struct queue_bucket {
 };
 
 struct queue {
-    int64_t now_ps;        /* of the last pop */
-    struct event *present; /* all events of now, in order; those before `head` have left */
+    int64_t now_ps;              /* of the last pop */
+    struct queue_event *present; /* all of now, in order; those before `head` have left */
     size_t head, count, capacity;
-    struct event *spare; /* as large, for sorting */
+    struct queue_event *spare; /* as large, for sorting */
     struct queue_link *links;
     uint32_t link_count, link_capacity, free_link;
     struct queue_moment *moments;
@@ -76,7 +82,7 @@ void queue_free(struct queue *queue);
 /* Forget all events, keep the memory. */
 void queue_clear(struct queue *queue);
 /* For events that the list of a moment does not take at once. */
-bool queue_push_apart(struct queue *queue, const struct event *event);
+bool queue_push_apart(struct queue *queue, int64_t time_ps, struct queue_event event);
 static inline uint32_t *queue_recent(struct queue *queue, int64_t time_ps)
 {
     return &queue->recent[(uint64_t)time_ps * 0x9e3779b97f4a7c15u >> 58];
@@ -86,7 +92,8 @@ static inline bool queue_push(struct queue *queue, struct event event)
 {
     const uint32_t recent = *queue_recent(queue, event.time_ps), at = queue->free_link;
     if (recent == QUEUE_END || at == QUEUE_END || queue->moments[recent].time_ps != event.time_ps)
-        return queue_push_apart(queue, &event);
+        return queue_push_apart(queue, event.time_ps,
+                                (struct queue_event){event.key, event.rank, event.what});
     struct queue_moment *moment = &queue->moments[recent];
     struct queue_link *link = &queue->links[at];
     queue->free_link = link->next;
@@ -103,15 +110,9 @@ static inline bool queue_pop(struct queue *queue, struct event *ret_event)
 {
     if (queue->head == queue->count && !queue_advance(queue))
         return false;
-    *ret_event = queue->present[queue->head++];
+    const struct queue_event *next = &queue->present[queue->head++];
+    *ret_event = (struct event){queue->now_ps, next->key, next->rank, next->what};
     return true;
-}
-/* The event that leaves `ahead` after the next one, if it is at the same time as the last; else
- * NULL: for who wants to fetch its data in advance. */
-static inline const struct event *queue_peek(const struct queue *queue, size_t ahead)
-{
-    size_t at = queue->head + ahead;
-    return at < queue->count ? &queue->present[at] : NULL;
 }
 /* All waiting events, and now, later by so much; all keys greater by so much, which must not carry
  * beyond the bits in which they are to differ. */
