@@ -1,6 +1,7 @@
 /* sweep_run.c: see sweep_run.h. */
 #include "sim/cli/sweep_run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,13 +134,14 @@ void sweep_local_fail(void *owner, bool with_block)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-void sweep_progress_start(struct sweep_progress *progress, uint64_t all, uint64_t before,
-                          bool quiet)
+void sweep_progress_start(struct sweep_progress *progress, const struct sweep *sweep, uint64_t all,
+                          uint64_t before)
 {
-    *progress = (struct sweep_progress){.shown = !quiet && isatty(STDERR_FILENO),
+    *progress = (struct sweep_progress){.shown = !sweep->options->quiet && isatty(STDERR_FILENO),
                                         .all = all,
                                         .before = before,
-                                        .start_s = blocks_clock_s()};
+                                        .start_s = blocks_clock_s(),
+                                        .eta.at_random = sweep->design.ranges > 0};
     progress->last_s = progress->start_s;
 }
 
@@ -152,11 +154,15 @@ void sweep_progress_show(struct sweep_progress *progress, uint64_t finished)
     progress->last_s = now_s;
     uint64_t done = progress->before + finished;
     double rate = seconds > 0 ? (double)finished / seconds : 0;
-    if (rate > 0)
-        cli_duration((double)(progress->all - done) / rate, left, sizeof left);
-    fprintf(stderr, "\r\033[K%llu of %llu points, %.0f %%, %.4g points/s, %s left",
+    bool slower;
+    double left_s = eta_left_s(&progress->eta, seconds, (double)finished,
+                               (double)(progress->all - progress->before), &slower);
+    if (!isnan(left_s))
+        cli_duration(left_s, left, sizeof left);
+    fprintf(stderr, "\r\033[K%llu of %llu points, %.0f %%, %.4g points/s, %s left%s",
             (unsigned long long)done, (unsigned long long)progress->all,
-            100.0 * (double)done / (double)(progress->all ? progress->all : 1), rate, left);
+            100.0 * (double)done / (double)(progress->all ? progress->all : 1), rate, left,
+            slower ? " (points get slower)" : "");
     fflush(stderr);
 }
 
@@ -178,7 +184,7 @@ static enum status run_blocks(struct sweep *sweep, struct sweep_file *file, stru
     struct sweep_crew *crew = sweep_crew_start(sweep, &desk, threads);
     if (!crew)
         return STATUS_NOMEM;
-    sweep_progress_start(&progress, file->end, before, sweep->options->quiet);
+    sweep_progress_start(&progress, sweep, file->end, before);
 #ifdef GDSIM_MPI
     if (ranks > 1)
         sweep_mpi_serve(&local, &progress, ranks);

@@ -3,6 +3,7 @@
 #define GDSIM_CLI_SWEEP_RUN_H
 
 #include "sim/cli/sweep_file.h"
+#include "sim/study/eta.h"
 
 /* Where a process gets its blocks and leaves their rows: in this process, or at rank 0. Both are
  * called from many threads. */
@@ -38,9 +39,10 @@ struct sweep_progress {
     bool shown;
     uint64_t all, before; /* points; done before this run */
     double start_s, last_s;
+    struct eta eta;
 };
-void sweep_progress_start(struct sweep_progress *progress, uint64_t all, uint64_t before,
-                          bool quiet);
+void sweep_progress_start(struct sweep_progress *progress, const struct sweep *sweep, uint64_t all,
+                          uint64_t before);
 void sweep_progress_show(struct sweep_progress *progress, uint64_t finished);
 void sweep_progress_end(struct sweep_progress *progress);
 
