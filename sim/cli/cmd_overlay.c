@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "sim/cli/measured.h"
+#include "sim/cli/overlay_ways.h"
 #include "sim/report/grid.h"
+#include "sim/report/head.h"
 #include "sim/report/limit.h"
 #include "sim/study/blocks.h"
 #include "sim/study/diagnose.h"
@@ -23,9 +25,9 @@ enum { KEY_NO_DIAGNOSIS = 300 };
 
 static const char doc[] =
     "Lay measured runs (any output that gdsim import reads) beside what the scenario predicts, "
-    "size "
-    "by size, and name the change of a state or a value (two, where none alone does) that would "
-    "explain the difference best.\v"
+    "size by size, and name the change of a state or a value (two, where none alone does) that "
+    "would explain the difference best, and the options for another algorithm or protocol where "
+    "that comes closer.\v"
     "Without --data: the scenario's own block `data`. Sizes and mechanisms of that block go with "
     "the files it names; any other file is compared with the scenario's own job.\n"
     "Example:\n"
@@ -212,10 +214,15 @@ static enum status explain(struct measured *measured, double *const *measured_s,
     }
     if (!status)
         status = diagnose(jobs, job_count, !long_runs, found, DIAGNOSES, &count, &gap, error);
+    struct text ways = {0};
+    if (!status && gap >= CLOSE)
+        status = overlay_ways(measured, jobs, job_count, CLOSE, &ways, error);
     free(jobs);
     free(values);
-    if (status)
+    if (status) {
+        text_free(&ways);
         return status;
+    }
     text_printf(text, "\nPredictions are off by a factor of %.2f (geometric mean", gap);
     if (points < of)
         text_printf(text, " of %zu of the %zu sizes", points, of);
@@ -227,6 +234,10 @@ static enum status explain(struct measured *measured, double *const *measured_s,
         text_printf(text, "That is close: nothing needs to be explained.\n");
         return STATUS_OK;
     }
+    if (ways.length)
+        text_printf(text, "%s", ways.data);
+    text->failed |= ways.failed;
+    text_free(&ways);
     size_t shown = 0;
     for (size_t i = 0; i < count; i++) {
         if (log(found[i].gap) > (1 - SMALL_GAIN) * log(gap))
@@ -270,6 +281,21 @@ static void announce(const struct measured *measured, bool long_runs, double sec
             left);
 }
 
+/* How the predictions were reckoned: a line for all data sets of which it is true. */
+static void write_head(const struct measured *measured, struct text *text)
+{
+    struct text line = {0};
+    for (size_t i = 0; i < measured->set_count; i++) {
+        const struct scenario *scenario = &measured->sets[i].scenario;
+        text_truncate(&line, 0);
+        head_write(&line, &scenario->machine, scenario->accounting, scenario->transfer_count == 0);
+        if (!line.failed && !(text->length && strstr(text->data, line.data)))
+            text_printf(text, "%s", line.data);
+    }
+    text->failed |= line.failed;
+    text_free(&line);
+}
+
 static enum status overlay(const struct overlay_options *options, struct measured *measured,
                            struct text *text, int *ret_code, struct error *error)
 {
@@ -292,6 +318,8 @@ static enum status overlay(const struct overlay_options *options, struct measure
         runs += set->size_count;
     }
     bool table = strcmp(format, "table") == 0;
+    if (!status && table)
+        write_head(measured, text);
     if (!status)
         status = table                        ? grid_write_table(grid, text, error)
                  : strcmp(format, "csv") == 0 ? grid_write_csv(grid, text, error)

@@ -12,6 +12,16 @@
 
 enum nccl_show { SHOW_ALL, SHOW_COSTS, SHOW_CHOICES, SHOW_MATRIX };
 
+/* The script that runs one of NCCL's algorithms, and the mechanism that it needs (NULL: the
+ * scenario's). */
+struct nccl_script {
+    enum nccl_collective collective;
+    enum nccl_algorithm algorithm;
+    const char *script, *mechanism;
+};
+extern const struct nccl_script nccl_scripts[];
+extern const size_t nccl_script_count;
+
 struct nccl_options {
     struct options shared; /* file, format, output; of a scenario also set, mechanism, sizes */
     const char *graph, *algo, *proto, *measured;

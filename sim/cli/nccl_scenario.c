@@ -11,13 +11,7 @@
 #include "sim/report/grid.h"
 #include "sim/study/nccl_comm.h"
 
-/* The script that runs one of NCCL's algorithms, and the mechanism that it needs (NULL: the
- * scenario's). */
-static const struct nccl_script {
-    enum nccl_collective collective;
-    enum nccl_algorithm algorithm;
-    const char *script, *mechanism;
-} scripts[] = {
+const struct nccl_script nccl_scripts[] = {
     {NCCL_ALLREDUCE, NCCL_TREE, "nccl_tree", NULL},
     {NCCL_ALLREDUCE, NCCL_RING, "rings", NULL},
     {NCCL_ALLREDUCE, NCCL_COLLNET_DIRECT, "collnet_direct", "sharp"},
@@ -31,6 +25,7 @@ static const struct nccl_script {
     {NCCL_BROADCAST, NCCL_RING, "broadcast_chain", NULL},
     {NCCL_REDUCE, NCCL_RING, "reduce_chain", NULL},
 };
+const size_t nccl_script_count = sizeof nccl_scripts / sizeof nccl_scripts[0];
 
 /* One algorithm by one protocol, as the engine runs it. */
 struct candidate {
@@ -99,9 +94,10 @@ static enum status add_candidates(struct comparison *comparison, struct error *e
     for (int a = 0; a < NCCL_ALGORITHMS; a++) {
         const struct nccl_script *script = NULL;
         bool any = false;
-        for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
-            if (scripts[i].collective == comparison->collective && (int)scripts[i].algorithm == a)
-                script = &scripts[i];
+        for (size_t i = 0; i < nccl_script_count; i++)
+            if (nccl_scripts[i].collective == comparison->collective &&
+                (int)nccl_scripts[i].algorithm == a)
+                script = &nccl_scripts[i];
         for (int p = 0; p < NCCL_PROTOCOLS; p++) {
             if (nccl_unavailable(comm, comparison->collective, (enum nccl_algorithm)a,
                                  (enum nccl_protocol)p))
