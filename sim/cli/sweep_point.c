@@ -21,7 +21,8 @@ struct sweep_worker {
     uint32_t
         *room_for; /* groups of a switch's plan that this machine was found to hold; likewise */
     const struct plan_entry **plans; /* by algorithm and mechanism; of this machine */
-    struct engine **engines;         /* likewise; each remembers what it found out about its plan */
+    struct engine **engines;         /* likewise; each remembers what it found out about its plan,
+                                        which the sweep keeps */
     size_t algorithms;
     struct cell *cells;
     char limit[LIMIT_NAME_MAX]; /* in one of them */
@@ -62,11 +63,8 @@ static void forget_routes(struct sweep_worker *worker)
         worker->made[i] = false;
         worker->room_for[i] = 0;
     }
-    for (size_t i = 0; i < mechanism_count * worker->algorithms; i++) {
+    for (size_t i = 0; i < mechanism_count * worker->algorithms; i++)
         settle_free(&worker->settled[i]);
-        if (worker->engines[i])
-            engine_forget(worker->engines[i]);
-    }
 }
 
 void sweep_worker_free(struct sweep_worker *worker)

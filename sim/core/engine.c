@@ -419,8 +419,10 @@ static enum status run(struct engine *engine, const struct engine_job *job,
                        struct ledger *ret_ledger, struct error *error)
 {
     struct error local; /* the walk always has somewhere to put what went wrong */
-    memset(&local, 0, sizeof local);
-    error = error ? error : &local;
+    if (!error) {
+        memset(&local, 0, sizeof local);
+        error = &local;
+    }
     const struct plan *plan = plan_for(job->plan, job->size_B);
     const struct machine *machine = job->routes->machine;
     enum status status = STATUS_OK;

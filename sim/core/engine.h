@@ -55,8 +55,8 @@ struct engine_job {
     const struct engine_watch *watch; /* NULL: nobody */
 };
 
-/* What many runs share: buffers, and what has been found out about the last plan and routes. Not
- * for two threads at once. */
+/* What many runs share: buffers, and what has been found out about the last plan. Not for two
+ * threads at once. */
 struct engine;
 
 const char *accounting_name(enum accounting accounting);
@@ -76,8 +76,8 @@ enum status engine_new(struct engine **ret_engine, struct error *error);
 void engine_free(struct engine *engine);
 enum status engine_rerun(struct engine *engine, const struct engine_job *job,
                          const struct ledger **ret_ledger, struct error *error);
-/* Call when a plan, routes or the machine behind them has been changed or freed since the last
- * run: what was found out about them is then found out again. The buffers stay. */
+/* Call when a plan has been changed or freed since the last run: what was found out about it is
+ * then found out again. The buffers stay. */
 void engine_forget(struct engine *engine);
 
 /* Seconds to picoseconds, rounded once. */

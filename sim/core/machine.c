@@ -163,6 +163,15 @@ double link_rate_Bps(const struct link *link)
                           (int)param_get(&link->params, PARAM_PCIE_MPS), LONG_DMA_B);
 }
 
+void machine_join(char *name, size_t size, const char *const parts[], size_t count)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++)
+        for (const char *c = parts[i]; *c && at + 1 < size; c++)
+            name[at++] = *c;
+    name[at] = '\0';
+}
+
 static uint16_t add_resource(struct node_type *node, enum resource_kind kind, double rate_Bps,
                              double latency_s, const char *before, const char *between,
                              const char *after)
@@ -172,12 +181,8 @@ static uint16_t add_resource(struct node_type *node, enum resource_kind kind, do
     resource->sort = (uint16_t)(kind << 8);
     resource->rate_Bps = rate_Bps;
     resource->latency_s = latency_s;
-    const char *const parts[] = {before, between, after};
-    size_t at = 0;
-    for (size_t i = 0; i < 3; i++) /* a sweep does this for every machine, so not by printf */
-        for (const char *c = parts[i]; *c && at + 1 < sizeof resource->name; c++)
-            resource->name[at++] = *c;
-    resource->name[at] = '\0';
+    machine_join(resource->name, sizeof resource->name,
+                 (const char *const[]){before, between, after}, 3);
     return (uint16_t)node->resource_count++;
 }
 
@@ -375,12 +380,12 @@ static enum status make_resources(struct machine *machine, struct error *error)
     enum status status = check_node(machine, error);
     if (status)
         return status;
-    free(node->resources);
-    node->resource_count = 0;
-    node->resources =
-        calloc(7 * node->device_count + 3 * node->link_count + 2, sizeof *node->resources);
-    if (!node->resources)
+    const size_t most = 7 * node->device_count + 3 * node->link_count + 2;
+    struct resource *resources = realloc(node->resources, most * sizeof *resources);
+    if (!resources)
         return error_set(error, STATUS_NOMEM, "out of memory");
+    node->resources = resources;
+    node->resource_count = 0;
     for (size_t i = 0; i < node->device_count; i++)
         make_device_resources(machine, node, &node->devices[i]);
     for (size_t i = 0; i < node->link_count; i++)

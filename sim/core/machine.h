@@ -157,6 +157,10 @@ struct path {
     uint16_t device[MACHINE_PATH_LENGTH + 1];
 };
 
+/* Put parts together to a name, as much as fits: not by printf, because a sweep does this for every
+ * machine. */
+void machine_join(char *name, size_t size, const char *const parts[], size_t count);
+
 const char *device_kind_name(enum device_kind kind);
 enum param_kind device_param_kind(enum device_kind kind);
 

@@ -54,10 +54,12 @@ struct precondition_info {
     const char *see_in_vm, *fix_in_vm; /* NULL: the same */
 };
 
+struct link;
 struct verdict_item {
     enum precondition what;
     enum outcome outcome;
-    char sentence[224]; /* with whose it is */
+    const struct link *about; /* the one link that it is about, if any */
+    char sentence[224];       /* with whose it is */
 };
 
 extern const struct precondition_info precondition_table[PRE_COUNT];

@@ -49,7 +49,7 @@ enum status route_stage(struct route *route, const struct machine *machine, cons
     if (status)
         return status;
     struct route_handoff *handoff = &route->stages[route->stage_count - 1].handoff;
-    snprintf(handoff->label, sizeof handoff->label, "%s", what);
+    machine_join(handoff->label, sizeof handoff->label, &what, 1);
     handoff->param = param;
     handoff->cost_s = param_get(&machine->software, param);
     handoff->end = end;
@@ -163,28 +163,39 @@ static void label_leg(const struct machine *machine, struct route_leg *leg, size
                       const char *how)
 {
     const struct node_type *node = &machine->node;
-    const size_t ends[2] = {from, to};
-    const char *names[2], *memory[2];
-    for (int i = 0; i < 2; i++) {
-        const struct device *device = &node->devices[ends[i]];
-        names[i] = device->name;
-        memory[i] = device->kind == DEVICE_CPU ? " DRAM" : "";
-    }
-    snprintf(leg->label, sizeof leg->label, "%s%s -> %s%s (%s%.24s)", names[0], memory[0], names[1],
-             memory[1], leg->end == END_SRC ? "sender" : "receiver", how);
+    const struct device *a = &node->devices[from], *b = &node->devices[to];
+    const char *const parts[] = {a->name,
+                                 a->kind == DEVICE_CPU ? " DRAM" : "",
+                                 " -> ",
+                                 b->name,
+                                 b->kind == DEVICE_CPU ? " DRAM" : "",
+                                 leg->end == END_SRC ? " (sender" : " (receiver",
+                                 how,
+                                 ")"};
+    machine_join(leg->label, sizeof leg->label, parts, sizeof parts / sizeof parts[0]);
 }
 
 /* ---- what stands in the way -------------------------------------------------------------------
  */
 
+/* Whether the same has been said of the link that is being looked at. */
+static bool said_already(const struct route *route, enum precondition what)
+{
+    for (size_t i = 0; route->about && i < route->verdict_count; i++)
+        if (route->verdicts[i].what == what && route->verdicts[i].about == route->about)
+            return true;
+    return false;
+}
+
 void route_note(struct route *route, enum precondition what, enum outcome outcome,
                 const char *format, ...)
 {
-    if (route->verdict_count == ROUTE_VERDICTS)
+    if (route->verdict_count == ROUTE_VERDICTS || said_already(route, what))
         return;
     struct verdict_item *item = &route->verdicts[route->verdict_count];
     item->what = what;
     item->outcome = outcome;
+    item->about = route->about;
     va_list args;
     va_start(args, format);
     size_t used = 0;
@@ -554,7 +565,8 @@ enum status route_wire(struct route *route, const struct machine *machine,
     if (src_nic >= 0 && dst_nic >= 0)
         leg->latency_s += param_get(&machine->fabric, PARAM_FABRIC_HOP_LATENCY);
     leg->latency_s += extra_s;
-    snprintf(leg->label, sizeof leg->label, "%s -> %s (wire)", names[0], names[1]);
+    machine_join(leg->label, sizeof leg->label,
+                 (const char *const[]){names[0], " -> ", names[1], " (wire)"}, 4);
     return STATUS_OK;
 }
 

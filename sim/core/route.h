@@ -93,6 +93,7 @@ struct route {
     uint16_t nic[2]; /* of a wire leg: places among the node's NICs */
     const char
         *whose; /* nodes that are being looked at: said with each verdict; NULL: usual ones */
+    const struct link *about; /* that is being looked at: nothing is said of it twice; or NULL */
     const struct mechanism *asked, *taken;
     struct verdict_item verdicts[ROUTE_VERDICTS];
     size_t verdict_count;

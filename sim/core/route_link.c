@@ -92,6 +92,7 @@ enum outcome route_check_links(struct route *route, const struct machine *machin
         const struct link *link = &machine->node.links[path->link[i]];
         if (link->kind != LINK_PCIE)
             continue;
+        route->about = link;
         if (check_trained(route, machine, link) == OUTCOME_SLOWS)
             outcome = OUTCOME_SLOWS;
         double duplex = param_get(&link->params, PARAM_PCIE_DUPLEX);
@@ -102,5 +103,6 @@ enum outcome route_check_links(struct route *route, const struct machine *machin
             outcome = OUTCOME_SLOWS;
         }
     }
+    route->about = NULL;
     return outcome;
 }

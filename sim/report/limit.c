@@ -71,7 +71,8 @@ const char *limit_name(const struct ledger *ledger, const struct machine *machin
     const struct group group = group_of(ledger, node, category);
     *ret_critical_ps = group.critical_ps;
     if (group.count < 2) {
-        snprintf(buf, LIMIT_NAME_MAX, "%s", ledger_category_name(ledger, machine, category));
+        const char *name = ledger_category_name(ledger, machine, category);
+        machine_join(buf, LIMIT_NAME_MAX, &name, 1);
         return whose(ledger, machine, category, buf);
     }
     const char *to_word = group.count == 2 ? ", " : " .. ";
