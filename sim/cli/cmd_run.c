@@ -96,6 +96,21 @@ static enum status write_comparison(const struct options *options, struct experi
     return status;
 }
 
+/* What to type for an algorithm whose bytes leave a node by all its NICs. */
+static const char *uses_all(enum collective collective)
+{
+    switch (collective) {
+    case COLLECTIVE_ALLREDUCE:
+        return "; -A rings or -A nccl_tree uses all";
+    case COLLECTIVE_ALLGATHER:
+        return "; -A allgather_rings uses all";
+    case COLLECTIVE_REDUCE_SCATTER:
+        return "; -A reduce_scatter_rings uses all";
+    default:
+        return "";
+    }
+}
+
 /* Who looks at a rate should know when another script would do better by the same wires: one ring
  * leaves a node by one NIC, and SHARP without a reduction inside the node sends S from every GPU.
  */
@@ -116,9 +131,7 @@ static void write_advice(struct text *text, const struct results *results)
                         "%s over %s: %zu of %zu NICs of a node carry bytes%s (lua/README.md, "
                         "Which NIC?)\n",
                         column->plan->name, column->mechanism->name, used, all,
-                        column->plan->collective == COLLECTIVE_ALLREDUCE
-                            ? "; rings and nccl_tree use all"
-                            : "");
+                        uses_all(column->plan->collective));
     }
 }
 

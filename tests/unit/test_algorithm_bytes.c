@@ -120,10 +120,12 @@ static const struct {
     {"collnet_direct", "sharp", one, one, false},
     {"collnet_chain", "sharp", one, one, false},
     {"allgather_ring", "gdr", part, part, false},
+    {"allgather_rings", "gdr", part, part, false},
     {"allgather_doubling", "gdr", part, part, true},
     {"pat", "gdr", part, part, false},
     {"pat_reduce_scatter", "gdr", part, part, false},
     {"reduce_scatter_ring", "gdr", part, part, false},
+    {"reduce_scatter_rings", "gdr", part, part, false},
     {"broadcast_chain", "gdr", part, one, false},
     {"reduce_chain", "gdr", part, one, false},
     {"alltoall", "gdr", part, part, false},
@@ -170,15 +172,17 @@ static void bytes_of_each_nic(void **state)
         const char *script, *mechanism;
         double mean, most;
     } nodes[] = {
-        {"hierarchical", "gdr", 1.5 / 4, 1.5 / 4}, /* 2(N-1)/N of S/g */
-        {"nvls_tree", "nvls", 1.5 / 4, 2.0 / 4},   /* double tree of S/g over the nodes */
-        {"collnet_direct", "sharp", 0.25, 0.25},   /* S/g */
-        {"collnet_chain", "sharp", 0.25, 0.25},    /* S/g */
-        {"rings", "gdr", 1.875 / 4, 1.875 / 4},    /* 2(n-1)/n of S/g */
-        {"ring", "gdr", 1.875 / 4, 1.875},         /* all by the last GPU's NIC */
-        {"alltoall", "gdr", 0.75, 0.75},           /* (N-1)/N of S */
-        {"alltoall_pxn", "gdr", 0.75, 0.75},       /* the same bytes in fewer messages */
-        {"sendrecv", "gdr", 0.25, 1},              /* one GPU's of four */
+        {"hierarchical", "gdr", 1.5 / 4, 1.5 / 4},          /* 2(N-1)/N of S/g */
+        {"nvls_tree", "nvls", 1.5 / 4, 2.0 / 4},            /* double tree of S/g over the nodes */
+        {"collnet_direct", "sharp", 0.25, 0.25},            /* S/g */
+        {"collnet_chain", "sharp", 0.25, 0.25},             /* S/g */
+        {"rings", "gdr", 1.875 / 4, 1.875 / 4},             /* 2(n-1)/n of S/g */
+        {"ring", "gdr", 1.875 / 4, 1.875},                  /* all by the last GPU's NIC */
+        {"allgather_rings", "gdr", 0.9375 / 4, 0.9375 / 4}, /* (n-1)/n of S/g */
+        {"reduce_scatter_rings", "gdr", 0.9375 / 4, 0.9375 / 4},
+        {"alltoall", "gdr", 0.75, 0.75},     /* (N-1)/N of S */
+        {"alltoall_pxn", "gdr", 0.75, 0.75}, /* the same bytes in fewer messages */
+        {"sendrecv", "gdr", 0.25, 1},        /* one GPU's of four */
         {"sendrecv_pxn", "gdr", 0.25, 1},
     };
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
@@ -215,7 +219,8 @@ static void pxn_stays_on_its_rail(void **state)
                  {"sendrecv", 4},
                  {"sendrecv_pxn", 0},
                  {"hierarchical", 0},
-                 {"rings", 0}};
+                 {"rings", 0},
+                 {"allgather_rings", 4 * 4 * 0.9375 / 4}}; /* each ring, out of each node */
     for (size_t i = 0; i < sizeof rails / sizeof rails[0]; i++) {
         struct core_spec spec = {.nodes = 4,
                                  .gpus = 4,

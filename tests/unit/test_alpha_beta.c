@@ -380,6 +380,8 @@ static const struct {
     {"sendrecv_pxn", "gdr", once, none, NULL, false},
     {"alltoall_lanes", "gdr", once, once_round, part, false}, /* one thread posts for all lanes */
     {"rings", "gdr", twice_round, two_rings, two_parts, false},
+    {"allgather_rings", "gdr", once_round, twice_round, part, false}, /* two rings likewise */
+    {"reduce_scatter_rings", "gdr", once_round, twice_round, part, false},
     {"binomial", "gdr", twice_most_bits, binomial_posts, binomial_messages, false},
     {"double_tree", "gdr", tree_waits, tree_posts, tree_messages, false},
     {"nccl_tree", "gdr", tree_waits, tree_posts, tree_messages, false}, /* of one GPU a node */
