@@ -5,8 +5,7 @@
 
 #include "sim/core/order_inside.h"
 
-#define MANY_SLICES   24u  /* then the queue, which skips periods, is faster than all of them */
-#define MANY_RECEIVES 256u /* of one rank at once */
+#define MANY_SLICES 24u /* then the queue, which skips periods, is faster than all of them */
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
@@ -41,7 +40,7 @@ static void wait_for(struct order *order, struct moving *moving, struct start *s
         *start = (struct start){arrival, false, NULL};
 }
 
-static void inbox_drop(struct order *order, struct order_inbox *inbox, size_t index)
+void order_inbox_drop(struct order *order, struct order_inbox *inbox, size_t index)
 {
     struct order_receive *gone = &inbox->list[index];
     for (uint32_t i = 0; i < gone->receive.slices; i++)
@@ -63,7 +62,7 @@ void order_tidy(struct order *order, uint32_t place)
             for (uint32_t i = 0; i < order->width && over; i++)
                 over = last_ps[i] <= order->lanes[place * lanes + lane].free_ps[i];
         if (over)
-            inbox_drop(order, inbox, r);
+            order_inbox_drop(order, inbox, r);
     }
 }
 
@@ -99,11 +98,11 @@ static bool slice_begin(struct order *order, struct moving *moving)
     moving->issued = lane->issued++;
     /* the lane begins nothing before this: what it waited for is over */
     for (size_t i = 0; i < used_up_count; i++)
-        inbox_drop(order, inbox, used_up[i]);
+        order_inbox_drop(order, inbox, used_up[i]);
     if (inbox->count > 8)
         order_tidy(order, moving->place);
-    if (inbox->count > MANY_RECEIVES) {
-        order->why = "a rank has too many messages waiting for lanes that are behind";
+    if (inbox->count > ORDER_MANY_RECEIVES) {
+        order->why = ORDER_WAITING;
         return false;
     }
     walk->ledger->slices++;
@@ -132,7 +131,7 @@ static bool slice_stage(struct order *order, struct moving *moving, uint32_t sta
         lane_freed(
             mine,
             &(struct arrival){.key = moving->key, .lane = moving->key_lane, .cause = moving->next},
-            next_ps[0] > moving->booked_ps[0]);
+            next_ps[0] > moving->booked_ps);
     }
     moving->begun = moving->finish;
     if (stage < moving->timing->stage_count)
@@ -169,7 +168,7 @@ static bool window_note(struct order *order, const struct moving *moving,
         return order_no_memory(order), false;
     const uint32_t window = mine->window_size;
     const size_t slot = moving->timing->slot;
-    if (mine->window_count > 0 && (mine->slot != slot || order->odd)) {
+    if (mine->window_count > 0 && mine->slot != slot) {
         const int64_t *before = mine->window[(moving->issued + window - 1u) % window].at_ps;
         for (uint32_t i = 0; i < width; i++)
             if (before[i] > moving->now_ps[i]) {
@@ -250,7 +249,7 @@ static bool receive_open(struct order *order, const struct lane *lane)
     return true;
 }
 
-static struct order_receive *receive_find(struct order *order, const struct lane *lane)
+struct order_receive *order_receive_find(struct order *order, const struct lane *lane)
 {
     const struct transfer *arrives = lane_arrives(order->walk, lane);
     struct order_inbox *inbox = &order->inboxes[arrives->to];
@@ -283,10 +282,11 @@ static enum status op_load(struct order *order, const struct plan_op *op,
         enum status status = walk_prepare(walk, lane);
         const uint32_t apart = lane->transfer.to / walk->ranks;
         if (!status)
-            status = order_way(order, number, apart);
+            status = order->rows ? order_rows_way(order, number, apart)
+                                 : order_way(order, number, apart);
         if (status)
             return status;
-        if (lane->slices >= MANY_SLICES && walk->job->walk == WALK_AUTO && !order->odd)
+        if (lane->slices >= MANY_SLICES && walk->job->walk == WALK_AUTO && !order->rows)
             order->why = "transfers have many slices: the queue skips periods";
         if (order->why || walk->fold_broken)
             return STATUS_OK;
@@ -299,7 +299,7 @@ static enum status op_load(struct order *order, const struct plan_op *op,
         moving->place = place;
         moving->apart = apart;
     }
-    return order->odd ? order_odd_ways(order, *ret_count) : STATUS_OK;
+    return STATUS_OK;
 }
 
 static bool op_pass(struct order *order, uint32_t count)
@@ -317,23 +317,19 @@ static bool op_pass(struct order *order, uint32_t count)
             moving->slice = slice;
             moving->timing = slice == 0 ? lane->first_timing : lane->timing;
             moving->uses = order->lanes[moving->lane].uses;
-            moving->stage_count =
-                order->odd ? order_odd_stages(order, moving) : moving->timing->stage_count;
-            if (slice < lane->slices && moving->stage_count > stages)
-                stages = moving->stage_count;
-            if (slice < lane->slices && order->odd && !order_odd_busy(order, moving))
-                return false;
+            if (slice < lane->slices && moving->timing->stage_count > stages)
+                stages = moving->timing->stage_count;
         }
         for (uint32_t stage = 0; stage < stages; stage++)
             for (uint32_t i = 0; i < count; i++) {
                 struct moving *moving = &order->moving[i];
                 const struct lane *lane = &lanes[moving->lane];
-                if (slice >= lane->slices || stage >= moving->stage_count)
+                if (slice >= lane->slices || stage >= moving->timing->stage_count)
                     continue;
                 if (!slice_stage(order, moving, stage))
                     return false;
-                if (stage + 1 == moving->stage_count &&
-                    !slice_arrives(order, moving, receive_find(order, lane)))
+                if (stage + 1 == moving->timing->stage_count &&
+                    !slice_arrives(order, moving, order_receive_find(order, lane)))
                     return false;
             }
     }
@@ -357,7 +353,7 @@ static enum status run_steps(struct order *order)
                 enum status status = op_load(order, op, &cursor, index, &count);
                 if (status || order->why || walk->fold_broken)
                     return status;
-                if (!op_pass(order, count))
+                if (!(order->rows ? order_rows_write(order, count) : op_pass(order, count)))
                     return order->why ? STATUS_OK : walk->error->status;
                 if (walk->ledger->events - walk->budget.leaped >= walk->budget.next) {
                     status = budget_look(walk);
@@ -395,14 +391,13 @@ static enum status order_init(struct order *order)
     }
     for (uint32_t i = 0; i < walk->ranks; i++) {
         struct moving *moving = &order->moving[i];
-        int64_t *vectors = calloc(4u * (size_t)order->width, sizeof *vectors);
+        int64_t *vectors = calloc(3u * (size_t)order->width, sizeof *vectors);
         moving->next_ps = calloc(order->width, sizeof *moving->next_ps);
         moving->now_ps = vectors;
         if (!vectors || !moving->next_ps)
             return order_no_memory(order);
         moving->head_ps = vectors + order->width;
         moving->finish_ps = vectors + 2u * (size_t)order->width;
-        moving->booked_ps = vectors + 3u * (size_t)order->width;
     }
     return STATUS_OK;
 }
@@ -417,13 +412,10 @@ static void order_free(struct order *order)
         free(lane->window);
         free(lane->free_ps);
         free(lane->uses);
-        for (size_t s = 0; s < lane->single_count; s++)
-            free(lane->singles[s].uses);
-        free(lane->singles);
     }
     for (uint32_t i = 0; i < walk->ranks; i++) {
         while (order->inboxes && order->inboxes[i].count > 0)
-            inbox_drop(order, &order->inboxes[i], order->inboxes[i].count - 1);
+            order_inbox_drop(order, &order->inboxes[i], order->inboxes[i].count - 1);
         if (order->inboxes)
             free(order->inboxes[i].list);
         if (order->moving) {
@@ -433,17 +425,17 @@ static void order_free(struct order *order)
     }
     for (size_t i = 0; order->resources && i < walk->used_count; i++) {
         free(order->resources[i].free_ps);
-        order_odd_forget(&order->resources[i]);
+        free(order->resources[i].meetings);
     }
     for (size_t i = 0; i < order->own_count; i++) {
         free(order->own[i]->free_ps);
-        order_odd_forget(order->own[i]);
+        free(order->own[i]->meetings);
         free(order->own[i]);
     }
     for (size_t i = 0; i < order->spare_count; i++)
         free(order->spare[i]);
     order_skip_free(order);
-    order_odd_free(order);
+    order_rows_free(order);
     free(order->last.at_ps);
     free(order->spare);
     free(order->own);
@@ -470,9 +462,11 @@ enum status order_run(struct walk *walk, uint32_t width, const char **ret_why)
     if (!status)
         status = order_skip_init(&order);
     if (!status)
-        status = order_odd_init(&order);
+        status = order_rows_init(&order);
     if (!status)
         status = run_steps(&order);
+    if (!status && order.rows && !order.why && !walk->fold_broken)
+        status = order_rows_run(&order);
     *ret_why = order.why;
     order_free(&order);
     return status;

@@ -5,9 +5,8 @@
 #include "sim/core/order.h"
 #include "sim/core/vector.h"
 
-struct order_single;
-struct order_book;
-struct order_odd;
+struct order_rows;
+struct meeting;
 
 /* Who used a resource last: lane, way, and where on it. */
 struct order_user {
@@ -20,9 +19,9 @@ struct order_user {
 struct order_resource {
     int64_t *free_ps; /* vector; NULL: not used yet */
     struct order_user user;
-    struct order_book *watched; /* of units that are watched; order_odd.c */
-    uint32_t watched_count;
-    uint32_t place, owner; /* of what someone has for himself */
+    uint32_t row, apart;      /* of that user, and how far from its unit; order_rows.c */
+    struct meeting *meetings; /* at units that are watched; order_ways.c */
+    uint32_t place, owner;    /* of what someone has for himself */
     uint16_t number;
     struct used *used;
     struct trace_cause cause;
@@ -34,6 +33,7 @@ struct arrival {
     int64_t *at_ps; /* vector */
     uint64_t key;
     uint32_t lane;
+    uint32_t row; /* instead of all that, where the plan is written down: order_rows.h */
     struct trace_cause cause;
 };
 
@@ -60,17 +60,6 @@ struct order_lane {
     const struct timing *way; /* that `uses` are of, to that place */
     uint32_t to, apart;
     struct order_resource **uses;
-    struct order_single *singles; /* of order_odd.c, by unit, upwards */
-    size_t single_count;
-    const struct timing *singles_of, *first; /* what they are of, */
-    uint32_t singles_to, watched;            /* and how many units were watched then */
-};
-
-/* An element that is not passed together with its neighbours: its unit of the fold. */
-struct order_single {
-    uint32_t unit;
-    const struct timing *timing, *first_timing; /* of its own; NULL: the usual ones */
-    struct order_resource **uses;
 };
 
 /* A slice on its way, with vectors. */
@@ -78,16 +67,19 @@ struct moving {
     uint32_t lane, place, apart, slice;
     const struct timing *timing;
     struct order_resource **uses; /* of the timing */
-    size_t stage_count;           /* the most of any element */
     uint64_t key;                 /* of the event that let it do the last thing it did */
     uint32_t key_lane;
     uint32_t issued; /* slices of the lane before it */
-    int64_t *now_ps, *head_ps, *finish_ps, *next_ps, *booked_ps;
+    int64_t *now_ps, *head_ps, *finish_ps, *next_ps;
+    int64_t booked_ps; /* of the first element: its last resource was asked then */
     uint32_t record;
     struct trace_cause begun, finish, next;
 };
 
-#define ORDER_MEETS "two lanes meet at a resource, and who asks first depends on times"
+#define ORDER_MEETS   "two lanes meet at a resource, and who asks first depends on times"
+#define ORDER_WAITING "a rank has too many messages waiting for lanes that are behind"
+
+#define ORDER_MANY_RECEIVES 256u /* of one rank at once */
 
 struct order {
     struct walk *walk;
@@ -102,10 +94,12 @@ struct order {
     int64_t **spare; /* vectors */
     size_t spare_count, spare_capacity;
     struct arrival last;
-    struct order_odd *odd; /* nodes that differ; NULL: none do, or there is but one element */
-    struct rounds *rounds; /* of loops; see order_skip.c. NULL: all turns are gone through */
-    bool meets[ROUTE_MAX_USES + 1]; /* in the present stage, by use: the last user was another */
-    bool sliced;                    /* some transfer has more than one slice */
+    struct order_rows *rows; /* nodes differ; NULL: none do, or there is but one element */
+    struct rounds *rounds;   /* of loops; see order_skip.c. NULL: all turns are gone through */
+    /* In the present stage, by use: the last user was another, and stayed for so long. */
+    bool meets[ROUTE_MAX_USES + 1];
+    int64_t meets_ps[ROUTE_MAX_USES + 1];
+    bool sliced; /* some transfer has more than one slice */
     const char *why;
 };
 enum status order_no_memory(struct order *order);
@@ -184,21 +178,23 @@ static inline bool order_same_user(const struct order_user *a, const struct orde
     return a->lane == b->lane && a->apart == b->apart && a->slot == b->slot && a->use == b->use;
 }
 
-/* ---- nodes that differ: order_odd.c ---------------------------------------------------------- */
+/* The place of the lane's transfer in its receiver's inbox, and one that is not needed any more. */
+struct order_receive *order_receive_find(struct order *order, const struct lane *lane);
+void order_inbox_drop(struct order *order, struct order_inbox *inbox, size_t index);
 
-enum status order_odd_init(struct order *order);
-void order_odd_free(struct order *order);
-/* Which elements go their own ways, for all `count` transfers that have been loaded. */
-enum status order_odd_ways(struct order *order, uint32_t count);
-/* Count how long a slice keeps resources busy. */
-bool order_odd_busy(struct order *order, const struct moving *moving);
-size_t order_odd_stages(const struct order *order, const struct moving *moving);
-bool order_odd_stage(struct order *order, struct moving *moving, uint32_t stage);
-/* A use: 1 it has been served, 0 it is in order and still to be served, -1 order->why, or out of
- * memory. */
-int order_odd_use(struct order *order, struct moving *moving, uint16_t at, uint16_t number,
-                  struct strip strip);
-void order_odd_forget(struct order_resource *resource);
+/* ---- nodes that differ: order_rows.h --------------------------------------------------------- */
+
+enum status order_rows_init(struct order *order);
+void order_rows_free(struct order *order);
+/* The way of the transfer that a lane has loaded. */
+enum status order_rows_way(struct order *order, uint32_t lane, uint32_t apart);
+/* Write down the `count` transfers that have been loaded. False: out of memory, or order->why. */
+bool order_rows_write(struct order *order, uint32_t count);
+/* All has been written down: work it out. */
+enum status order_rows_run(struct order *order);
+/* A thread has waited for its stage. False: out of memory. */
+bool order_rows_waited(struct order *order, const struct order_resource *thread, uint32_t unit,
+                       int64_t more_ps);
 
 /* Take a slice through one stage. False: order->why says why not, or out of memory. */
 bool order_stage(struct order *order, struct moving *moving, uint32_t stage);

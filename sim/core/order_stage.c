@@ -196,6 +196,17 @@ static ALWAYS_INLINE void use_serve(const struct order *order, struct moving *mo
                          moving->finish_ps + s.from, use->busy_ps, use->after_ps, s.count);
 }
 
+static ALWAYS_INLINE struct order_user user_of(const struct moving *moving,
+                                               const struct timed_use *use, uint16_t number)
+{
+    return (struct order_user){.lane = moving->lane,
+                               .apart = moving->apart,
+                               .slot = moving->timing->slot,
+                               .use = number,
+                               .last_ps = use->busy_ps};
+}
+
+/* Where nodes differ, who comes after whom and what is counted has been noted before. */
 static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
                                     const struct timed_stage *stage, uint32_t stage_number,
                                     uint16_t at, const uint32_t width, struct strip strip)
@@ -205,47 +216,44 @@ static ALWAYS_INLINE bool stage_use(struct order *order, struct moving *moving,
     struct order_resource *resource = moving->uses[number];
     if (!use->queues && use->busy_ps == 0)
         return true;
-    if (width > 1 && order->odd) {
-        const int served = order_odd_use(order, moving, at, number, strip);
-        if (served == 0)
-            use_serve(order, moving, use, resource, width, strip);
-        return served >= 0;
-    }
     const uint32_t apart = use->end == END_SRC ? 0 : moving->apart;
-    const struct order_user user = {.lane = moving->lane,
-                                    .apart = moving->apart,
-                                    .slot = moving->timing->slot,
-                                    .use = number,
-                                    .last_ps = use->busy_ps};
-    if (strip.from == 0)
+    const bool first = strip.from == 0 && !order->rows;
+    if (first) {
+        const struct order_user user = user_of(moving, use, number);
         order->meets[at] =
             !order_same_user(&resource->user, &user) && resource->user.lane != UINT32_MAX;
+        order->meets_ps[at] = resource->user.last_ps;
+    }
     if (order->meets[at] && !order_asks_in_order(order, resource, moving, stage->blocking, apart,
-                                                 strip, resource->user.last_ps)) {
+                                                 strip, order->meets_ps[at])) {
         order->why = ORDER_MEETS;
         return false;
     }
-    if (strip.from == 0) {
-        struct stretch first = {0};
-        stretch_next(order, apart, strip, &first);
-        use_note(order, moving, use, resource, stage_number, number, resource->free_ps[first.to]);
+    if (first) {
+        struct stretch here = {0};
+        stretch_next(order, apart, strip, &here);
+        use_note(order, moving, use, resource, stage_number, number, resource->free_ps[here.to]);
         resource->used->busy_ps += use->busy_ps;
     }
     use_serve(order, moving, use, resource, width, strip);
-    if (strip.end == width)
-        resource->user = user;
+    if (strip.end == width && !order->rows)
+        resource->user = user_of(moving, use, number);
     return true;
 }
 
 /* A thread that waits for its stage is busy until the stage ends. */
-static void thread_waits(struct order *order, struct moving *moving,
+static bool thread_waits(struct order *order, struct moving *moving,
                          const struct timed_stage *stage, struct strip strip)
 {
     struct order_resource *thread = moving->uses[stage->first_use];
     const bool source = moving->timing->uses[stage->first_use].end == END_SRC;
     struct stretch s = {.from = strip.from};
     while (stretch_next(order, source ? 0 : moving->apart, strip, &s)) {
-        if (s.from == 0)
+        for (uint32_t i = 0; i < s.count && order->rows; i++)
+            if (!order_rows_waited(order, thread, s.to + i,
+                                   moving->finish_ps[s.from + i] - thread->free_ps[s.to + i]))
+                return false;
+        if (s.from == 0 && !order->rows)
             thread->used->busy_ps += moving->finish_ps[0] - thread->free_ps[s.to];
         memcpy(thread->free_ps + s.to, moving->finish_ps + s.from, s.count * sizeof(int64_t));
     }
@@ -253,6 +261,7 @@ static void thread_waits(struct order *order, struct moving *moving,
            (strip.end - strip.from) * sizeof(int64_t));
     if (strip.from == 0)
         thread->cause = moving->next = moving->finish;
+    return true;
 }
 
 /* As flow_advance and stage_booked do it, for the elements of a strip. */
@@ -263,10 +272,13 @@ static ALWAYS_INLINE bool stage_pass(struct order *order, struct moving *moving,
     struct walk *walk = order->walk;
     const struct timed_stage *stage = &moving->timing->stages[stage_number];
     const uint32_t from = strip.from, count = width == 1 ? 1 : strip.end - from;
-    const bool first = from == 0;
-    for (uint32_t i = from; i < from + count; i++) {
-        moving->finish_ps[i] = moving->next_ps[i] = moving->booked_ps[i] = moving->now_ps[i];
-        moving->head_ps[i] = moving->now_ps[i] - stage->ahead_ps;
+    const bool first = from == 0 && !order->rows;
+    if (width == 1) {
+        *moving->finish_ps = *moving->next_ps = *moving->now_ps;
+        *moving->head_ps = *moving->now_ps - stage->ahead_ps;
+    } else {
+        vector_begin(moving->now_ps + from, moving->head_ps + from, moving->finish_ps + from,
+                     moving->next_ps + from, stage->ahead_ps, count);
     }
     uint32_t here = TRACE_NONE;
     if (first) {
@@ -285,23 +297,30 @@ static ALWAYS_INLINE bool stage_pass(struct order *order, struct moving *moving,
                     stage_number, at, walk->lanes[moving->lane].order | (moving->issued & 0xffff));
                 moving->key_lane = moving->lane;
             }
-            if (at + 1 == stage->use_count)
-                latest(moving->booked_ps + from, moving->head_ps + from, count);
+            if (at + 1 == stage->use_count &&
+                width > 1) { /* then at the earliest the lane is free */
+                const int64_t next_ps = moving->next_ps[from];
+                vector_latest(moving->next_ps + from, moving->head_ps + from, count);
+                if (first) /* below, when the trace has seen it */
+                    moving->next_ps[0] = next_ps;
+            }
         }
         if (!stage_use(order, moving, stage, stage_number, at, width, strip))
             return false;
     }
-    if (stage->blocking)
-        thread_waits(order, moving, stage, strip);
+    if (stage->blocking && !thread_waits(order, moving, stage, strip))
+        return false;
     if (first) {
-        if (moving->next_ps[0] < moving->booked_ps[0])
+        if (moving->next_ps[0] < booked_ps) {
+            moving->next_ps[0] = booked_ps;
             moving->next =
                 (struct trace_cause){.record = here, .exit = TRACE_BEGUN, .use = moving->next.use};
+        }
+        moving->booked_ps = booked_ps;
         moving->finish.exit = TRACE_END;
         moving->finish.hops = 0;
         walk->ledger->events++;
     }
-    latest(moving->next_ps + from, moving->booked_ps + from, count);
     const int64_t latency_ps = stage->pcie_latency_ps + stage->wire_latency_ps;
     if (width == 1)
         *moving->now_ps = *moving->finish_ps + latency_ps;
@@ -318,8 +337,6 @@ bool order_pass(struct order *order, struct moving *moving, uint32_t stage, stru
 bool order_stage(struct order *order, struct moving *moving, uint32_t stage)
 {
     const uint32_t width = order->width;
-    if (order->odd)
-        return order_odd_stage(order, moving, stage);
     if (width == 1)
         return stage_pass(order, moving, stage, 1, (struct strip){0, 1});
     for (uint32_t from = 0; from < width; from += STRIP) {

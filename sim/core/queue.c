@@ -34,15 +34,9 @@ void queue_clear(struct queue *queue)
     memset(queue->recent, 0xff, sizeof queue->recent);
 }
 
-/* Among events of one time. */
 static inline bool before(const struct queue_event *a, const struct queue_event *b)
 {
-    const uint64_t x = a->key >> QUEUE_SEQUENCE_BITS, y = b->key >> QUEUE_SEQUENCE_BITS;
-    if (x != y)
-        return x < y;
-    if (a->rank != b->rank)
-        return a->rank < b->rank;
-    return (uint16_t)(a->key - b->key) >= 0x8000;
+    return queue_before(a->key, a->rank, b->key, b->rank);
 }
 
 /* Room for one more element than `count`. */

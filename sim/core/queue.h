@@ -39,6 +39,17 @@ struct queue_event {
     uint32_t rank, what;
 };
 
+/* Of two events of one time, whether `a` leaves first. */
+static inline bool queue_before(uint64_t a_key, uint32_t a_rank, uint64_t b_key, uint32_t b_rank)
+{
+    const uint64_t x = a_key >> QUEUE_SEQUENCE_BITS, y = b_key >> QUEUE_SEQUENCE_BITS;
+    if (x != y)
+        return x < y;
+    if (a_rank != b_rank)
+        return a_rank < b_rank;
+    return (uint16_t)(a_key - b_key) >= 0x8000;
+}
+
 /* An event that waits. */
 struct queue_link {
     uint64_t key;

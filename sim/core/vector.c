@@ -3,7 +3,9 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&   \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TWICE __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#define TWICE                                                                                      \
+    __attribute__((target_clones("avx2", "default"),                                               \
+                   optimize("O3", "no-tree-loop-distribute-patterns")))
 #else
 #define TWICE
 #endif
@@ -37,6 +39,16 @@ TWICE int64_t vector_most(const int64_t *a, int64_t least, size_t count)
     for (size_t i = 0; i < count; i++)
         least = later(least, a[i]);
     return least;
+}
+
+TWICE void vector_begin(const int64_t *restrict now_ps, int64_t *restrict head_ps,
+                        int64_t *restrict finish_ps, int64_t *restrict next_ps, int64_t ahead_ps,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        finish_ps[i] = next_ps[i] = now_ps[i];
+        head_ps[i] = now_ps[i] - ahead_ps;
+    }
 }
 
 TWICE void vector_serve(int64_t *restrict head_ps, int64_t *restrict free_ps,

@@ -18,6 +18,11 @@ void vector_add(int64_t *ret, const int64_t *a, int64_t b, size_t count);
 /* The largest, and `least` if all are smaller. */
 int64_t vector_most(const int64_t *a, int64_t least, size_t count);
 
+/* A stage begins: what it ends with so far, and when the next slice may follow, is `now`; the head
+ * is so far ahead. */
+void vector_begin(const int64_t *now_ps, int64_t *head_ps, int64_t *finish_ps, int64_t *next_ps,
+                  int64_t ahead_ps, size_t count);
+
 /* Service by a resource: each begins at its head or when the resource is free, whichever is later,
  * and takes `busy_ps`. The head goes on `handoff_ps` after the beginning. */
 void vector_serve(int64_t *head_ps, int64_t *free_ps, int64_t *finish_ps, int64_t busy_ps,
