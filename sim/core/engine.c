@@ -124,6 +124,11 @@ static void walk_free(struct walk *walk)
         free(walk->seen);
     }
     mailroom_free(&walk->mailroom);
+    while (walk->kinds_met) {
+        struct kinds_met *next = walk->kinds_met->next;
+        free(walk->kinds_met);
+        walk->kinds_met = next;
+    }
     for (size_t i = 0; walk->odd_ps && i < walk->used_count; i++)
         free(walk->odd_ps[i]);
     free(walk->odd_ps);
@@ -234,6 +239,16 @@ static void count_chunks(const struct walk *walk, uint64_t *chunks)
     }
 }
 
+/* The kind of a node; of nodes that one stands for, the usual one if it is among them. */
+static size_t kind_of(const struct walk *walk, uint32_t unit, uint32_t node)
+{
+    const struct machine *machine = walk->machine;
+    for (uint32_t other = 0; walk->as_one_kind && other < walk->fold.units; other++)
+        if (machine_kind(machine, other * walk->nodes + node) == 0)
+            return 0;
+    return machine_kind(machine, unit * walk->nodes + node);
+}
+
 static enum status close_ledger(struct walk *walk)
 {
     struct ledger *ledger = walk->ledger;
@@ -241,7 +256,9 @@ static enum status close_ledger(struct walk *walk)
         return error_set(walk->error, STATUS_NOMEM, "out of memory");
     double chunk_B = walk->job->size_B / walk->plan->chunks;
     const uint32_t units = walk->fold.kind ? walk->fold.units : 1;
-    const int64_t alike = walk->odd_ps ? 1 : units; /* odd ones have been counted one by one */
+    /* Odd ones have been counted one by one: what they send, and how long they were busy. */
+    const int64_t alike = walk->odd_ps || walk->as_one_kind ? 1 : units;
+    const int64_t busy_alike = walk->odd_ps ? 1 : units;
     int64_t setup_ps = 0;
     ledger->nodes_alike = units;
     ledger->transfers *= units;
@@ -260,9 +277,9 @@ static enum status close_ledger(struct walk *walk)
                 struct used used = walk->used[at];
                 if (walk->odd_ps && walk->odd_ps[at])
                     used.busy_ps += walk->odd_ps[at][unit];
-                add_used(&used, machine_kind(walk->machine, unit * walk->nodes + node), resource);
+                add_used(&used, kind_of(walk, unit, node), resource);
             }
-        resource->busy_ps *= alike;
+        resource->busy_ps *= busy_alike;
         resource->bytes = (double)chunks[r] * (double)alike * chunk_B;
     }
     /* Uplinks stand in the ledger as two resources, up and down. */
@@ -314,6 +331,7 @@ static enum status close_ledger(struct walk *walk)
 struct attempt {
     struct fold fold;
     uint32_t width;  /* of vectors, without a queue; 0: through the queue */
+    bool as_one;     /* folded although nodes differ: they may do the same all the same */
     bool broken;     /* the fold does not hold */
     const char *why; /* it cannot be done without a queue */
 };
@@ -326,6 +344,7 @@ static enum status run_once(struct engine *engine, const struct engine_job *job,
     if (status)
         return status;
     status = walk_init(&walk, engine, job, &attempt->fold, ledger, error);
+    walk.as_one_kind = attempt->as_one;
     if (attempt->width > 1 && machine_kind_count(walk.machine) > 1)
         walk.trace.on = false; /* it follows one element, and the critical path many */
     int done = !status && attempt->width ? lockstep_run(&walk) : 0;
@@ -387,19 +406,26 @@ static enum status run_attempts(struct engine *engine, const struct engine_job *
     const bool traced = job->trace && plan->steps * plan->ranks <= TRACED_TRANSFERS;
     if (odd && job->walk == WALK_AUTO && traced)
         fold = (struct fold){0};
+    bool as_one = odd && fold.kind && job->walk == WALK_AUTO;
     const char *why = NULL;
     for (;;) {
-        struct attempt attempt = {.fold = fold};
+        struct attempt attempt = {.fold = fold, .as_one = as_one};
         /* Lanes that are not folded nearly always meet somewhere: not worth the try. */
         if (!why && (job->walk == WALK_ORDER ||
                      (job->walk == WALK_AUTO && (fold.kind || plan->lanes == 1))))
-            attempt.width = fold.kind && (job->walk == WALK_ORDER || odd) ? fold.units : 1;
+            attempt.width =
+                fold.kind && (job->walk == WALK_ORDER || (odd && !as_one)) ? fold.units : 1;
         enum status status = run_once(engine, job, &attempt, ret_ledger, error);
         if (status == STATUS_OK && !attempt.broken && !attempt.why) {
             ret_ledger->why_queued = why;
             return status;
         }
-        const bool together = odd && fold.kind;
+        if (as_one && (attempt.broken || (status && status != STATUS_NOMEM))) {
+            as_one = false;
+            why = NULL;
+            continue;
+        }
+        const bool together = odd && fold.kind && !as_one;
         if (attempt.broken || (status && status != STATUS_NOMEM && together))
             fold = (struct fold){0};
         else if (status)

@@ -83,11 +83,12 @@ const char *ledger_untraced(const struct ledger *ledger)
 void ledger_how(const struct ledger *ledger, const struct machine *machine, char *ret_text,
                 size_t size)
 {
-    char fold[64] = "", skip[64] = "";
+    char fold[112] = "", skip[64] = "";
     const uint32_t kept = machine->node_count / ledger->nodes_alike;
     if (ledger->nodes_alike > 1)
-        snprintf(fold, sizeof fold, "%u node%s for all %u; ", kept,
-                 kept == 1 ? " stands" : "s stand", machine->node_count);
+        snprintf(fold, sizeof fold, "%u node%s for all %u%s; ", kept,
+                 kept == 1 ? " stands" : "s stand", machine->node_count,
+                 machine_kind_count(machine) > 1 ? ", in what is used here all are alike" : "");
     if (ledger->skipped > 0)
         snprintf(skip, sizeof skip, "%llu slices only repeat others; ",
                  (unsigned long long)ledger->skipped);

@@ -197,3 +197,15 @@ enum status routes_fill(struct routes *routes, const struct plan *plan, double s
         routes_groups(routes, plan_groups(plan));
     return fill_plan(routes, plan_for(plan, size_B), size_B, error);
 }
+
+bool routes_same(const struct routes *routes, size_t slot, size_t other)
+{
+    const struct route *a = routes->slot[slot], *b = routes->slot[other];
+    bool same = a->leg_count == b->leg_count && a->verdict_count == b->verdict_count &&
+                a->taken == b->taken && !(a->line_factor < b->line_factor) &&
+                !(a->line_factor > b->line_factor) && !(a->setup_s < b->setup_s) &&
+                !(a->setup_s > b->setup_s);
+    for (size_t i = 0; same && i < a->leg_count; i++)
+        same = a->legs[i].kind == b->legs[i].kind;
+    return same;
+}

@@ -41,6 +41,10 @@ static inline size_t routes_kind(const struct routes *routes, size_t slot, enum 
     return end == END_SRC ? pair / routes->kinds : pair % routes->kinds;
 }
 
+/* Whether two slots, whose routes have been made, are accounted for in the same way and have as
+ * much to be said about. */
+bool routes_same(const struct routes *routes, size_t slot, size_t other);
+
 /* Make the routes of all pairs that a plan uses for a size, without running it. A route that hangs
  * is kept too, for its verdicts: reports only. */
 enum status routes_fill(struct routes *routes, const struct plan *plan, double size_B,

@@ -172,3 +172,29 @@ enum status timing_make(const struct route *route, const struct machine *machine
     note_plain(timing);
     return STATUS_OK;
 }
+
+static bool stage_same(const struct timed_stage *a, const struct timed_stage *b)
+{
+    return a->first_use == b->first_use && a->use_count == b->use_count &&
+           a->handoff_category == b->handoff_category && a->blocking == b->blocking &&
+           a->handoff_ps == b->handoff_ps && a->pcie_latency_ps == b->pcie_latency_ps &&
+           a->wire_latency_ps == b->wire_latency_ps && a->service_ps == b->service_ps &&
+           a->ahead_ps == b->ahead_ps && a->hop_ps == b->hop_ps;
+}
+
+static bool use_same(const struct timed_use *a, const struct timed_use *b)
+{
+    return a->resource == b->resource && a->end == b->end && a->queues == b->queues &&
+           a->offset_ps == b->offset_ps && a->busy_ps == b->busy_ps && a->after_ps == b->after_ps;
+}
+
+bool timing_same(const struct timing *a, const struct timing *b)
+{
+    bool same = a->stage_count == b->stage_count && a->use_count == b->use_count &&
+                a->nic[0] == b->nic[0] && a->nic[1] == b->nic[1];
+    for (size_t i = 0; same && i < a->stage_count; i++)
+        same = stage_same(&a->stages[i], &b->stages[i]);
+    for (size_t i = 0; same && i < a->use_count; i++)
+        same = use_same(&a->uses[i], &b->uses[i]);
+    return same;
+}

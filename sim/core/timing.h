@@ -66,4 +66,7 @@ enum status timing_make(const struct route *route, const struct machine *machine
                         double slice_B, struct posting posting, struct nccl_pace pace,
                         enum accounting accounting, struct timing *ret_timing, struct error *error);
 
+/* Whether slices of both go the same way in the same time. */
+bool timing_same(const struct timing *a, const struct timing *b);
+
 #endif

@@ -141,6 +141,65 @@ static int lane_load(struct walk *walk, struct lane *lane)
     return 0;
 }
 
+/* At both ends: of the switch the other end's, as routes see it. */
+static void find_ranks(const struct transfer *transfer, uint32_t ret_ranks[2])
+{
+    ret_ranks[0] = transfer->from == TRANSFER_SWITCH ? transfer->to : transfer->from;
+    ret_ranks[1] = transfer->to == TRANSFER_SWITCH ? transfer->from : transfer->to;
+}
+
+/* Whether the lane's transfer is the same between nodes of all kinds, in time and in what is said
+ * about it. */
+static bool kinds_do_the_same(struct walk *walk, const struct lane *lane)
+{
+    const struct routes *routes = walk->job->routes;
+    uint32_t ends[2];
+    find_ranks(&lane->transfer, ends);
+    const bool inside = ends[0] / walk->ports == ends[1] / walk->ports;
+    const struct timing *const usual[2] = {lane->timing, lane->first_timing};
+    for (size_t kinds = 1; kinds < routes->kinds * routes->kinds; kinds++) {
+        if (inside && kinds / routes->kinds != kinds % routes->kinds)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            const size_t slot = usual[i]->slot + kinds * routes->per_kinds;
+            const struct timing *other =
+                walk_timing(walk, slot, usual[i]->slice_B, usual[i]->posting);
+            if (!other || !timing_same(usual[i], other) ||
+                !routes_same(routes, usual[i]->slot, slot))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* NULL: out of memory. */
+static const struct kinds_met *count_kinds(struct walk *walk, const struct transfer *transfer)
+{
+    const struct routes *routes = walk->job->routes;
+    uint32_t ends[2];
+    find_ranks(transfer, ends);
+    const uint32_t from = ends[0] / walk->ports, to = ends[1] % walk->ranks / walk->ports;
+    const uint32_t apart = fold_apart(&walk->fold, ends[1]);
+    for (const struct kinds_met *met = walk->kinds_met; met; met = met->next)
+        if (met->nodes[0] == from && met->nodes[1] == to && met->apart == apart)
+            return met;
+    struct kinds_met *met =
+        calloc(1, sizeof *met + routes->kinds * routes->kinds * sizeof *met->counts);
+    if (!met)
+        return NULL;
+    met->nodes[0] = from;
+    met->nodes[1] = to;
+    met->apart = apart;
+    met->next = walk->kinds_met;
+    walk->kinds_met = met;
+    for (uint32_t unit = 0; unit < walk->fold.units; unit++) {
+        const uint32_t other = fold_add(&walk->fold, unit, apart);
+        met->counts[machine_kind(walk->machine, unit * walk->nodes + from) * routes->kinds +
+                    machine_kind(walk->machine, other * walk->nodes + to)]++;
+    }
+    return met;
+}
+
 /* Slices and timing of the lane's transfer. */
 static enum status find_way(struct walk *walk, struct lane *lane, bool packed)
 {
@@ -179,8 +238,16 @@ static enum status find_way(struct walk *walk, struct lane *lane, bool packed)
     posting.cost_s = op->cost_s;
     lane->first_timing =
         op->cost_s > 0 ? walk_timing(walk, slot, bytes / slices, posting) : lane->timing;
-    if (lane->timing && lane->first_timing)
+    if (lane->timing && lane->first_timing) {
+        if (walk->as_one_kind && !kinds_do_the_same(walk, lane))
+            walk->fold_broken = true;
+        if (walk->as_one_kind && !walk->fold_broken) {
+            lane->kinds = count_kinds(walk, &lane->transfer);
+            if (!lane->kinds)
+                return error_set(walk->error, STATUS_NOMEM, "out of memory");
+        }
         return STATUS_OK;
+    }
     if (op->mechanism && !walk->error->line)
         walk->error->line = op->line;
     return walk->error->status;
@@ -189,12 +256,18 @@ static enum status find_way(struct walk *walk, struct lane *lane, bool packed)
 /* A stage at the switch uses the host at the other end only. */
 static void find_ends(const struct walk *walk, struct lane *lane, const struct transfer *arrives)
 {
-    const uint32_t ends[2] = {arrives->from, arrives->to};
-    for (int i = 0; i < 2; i++) {
-        uint32_t rank = ends[i] == TRANSFER_SWITCH ? ends[1 - i] : ends[i];
-        rank = walk->fold.kind ? rank % walk->ranks : rank;
-        lane->node[i] = rank / walk->ports;
-    }
+    uint32_t ends[2];
+    find_ranks(arrives, ends);
+    for (int i = 0; i < 2; i++)
+        lane->node[i] = (walk->fold.kind ? ends[i] % walk->ranks : ends[i]) / walk->ports;
+}
+
+static void count_by_kinds(struct walk *walk, const struct lane *lane)
+{
+    const struct routes *routes = walk->job->routes;
+    for (size_t kinds = 0; kinds < routes->kinds * routes->kinds; kinds++)
+        walk->slot_chunks[lane->timing->slot + kinds * routes->per_kinds] +=
+            (uint64_t)lane->kinds->counts[kinds] * lane->transfer.count;
 }
 
 enum status walk_prepare(struct walk *walk, struct lane *lane)
@@ -226,7 +299,10 @@ enum status walk_prepare(struct walk *walk, struct lane *lane)
     lane->sent_count = transfer->count;
     lane->box = lane->rank == walk->ranks ? walk->ranks + transfer->group : lane->rank;
     lane->slice = 0;
-    walk->slot_chunks[lane->timing->slot] += transfer->count;
+    if (lane->kinds)
+        count_by_kinds(walk, lane);
+    else
+        walk->slot_chunks[lane->timing->slot] += transfer->count;
     walk->ledger->transfers++;
     return STATUS_OK;
 }

@@ -58,7 +58,15 @@ struct lane {
     const struct plan_op *sent_op; /* of the last transfer; NULL: nothing sent yet, */
     uint32_t sent_to, sent_count;  /* and the rest of it: an equal one takes the same way */
 
-    struct transfer arrives; /* what its receiver sees, a twin of the transfer */
+    struct transfer arrives;       /* what its receiver sees, a twin of the transfer */
+    const struct kinds_met *kinds; /* of the nodes that the transfer joins; NULL: all are alike */
+};
+
+/* How often a transfer of all units of the fold joins nodes of each two kinds. */
+struct kinds_met {
+    uint32_t nodes[2], apart; /* sender's and receiver's place in their units */
+    struct kinds_met *next;
+    uint32_t counts[]; /* as routes number pairs of kinds */
 };
 
 /* By cache lines: what all events need; what an arrival needs. */
@@ -159,6 +167,8 @@ struct walk {
     struct fold fold;
     struct seen *seen; /* folded: by resource; see fold.h */
     bool fold_broken;
+    bool as_one_kind; /* folded: nodes differ, but so far in nothing that is used */
+    struct kinds_met *kinds_met;
     int64_t now;
     uint64_t root;     /* kinds of events so far; see fold.h */
     uint64_t root_key; /* of the one that is being handled */

@@ -123,6 +123,9 @@ odd odd-ring-serial-slow-nic "$slow" -a serial -S 1GiB
 odd odd-ring-slow-nic "$slow" -S 8MB
 odd odd-ring-slow-nic-1GiB "$slow" -S 1GiB
 odd odd-ring-acs "$acs" -S 8MB
+odd odd-ring-acs-1GiB "$acs" -S 1GiB
+odd odd-ring-no-peermem '{nodes: 17, state: {peermem: no}}' -S 8MB
+odd odd-ring-staged-acs "$acs" -m staged -S 1GiB
 odd odd-doubling-acs "$acs" -A recursive_doubling -S 8MB
 odd odd-halving-acs "$acs" -A halving_doubling -S 8MB
 odd odd-nccl_tree-acs "$acs" -A nccl_tree -S 8MB
