@@ -85,7 +85,7 @@ static bool ask(struct order *order, uint32_t index)
     event.what = index;
     return event.time_ps <= ENGINE_MAX_TIME_PS && queue_push(&walk->queue, event)
                ? true
-               : walk_not_pushed(walk, &event) == STATUS_OK;
+               : walk_not_pushed(walk, event.time_ps) == STATUS_OK;
 }
 
 /* Of all lanes of all units, the number that events go by. */
