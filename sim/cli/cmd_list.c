@@ -83,43 +83,47 @@ static int list_params(void)
     return EXIT_FINE;
 }
 
+/* The comment at the top of a file, whose lines begin with `mark`, up to the first of `stops` that
+ * a space or the end of a line follows. */
+static void first_words(const char *path, const char *mark, const char *stops, char *words,
+                        size_t size)
+{
+    const size_t skip = strlen(mark);
+    char *text = NULL;
+    size_t length, used = 0;
+    struct error error;
+    bool over = path == NULL || file_read(path, (size_t)1 << 20, &text, &length, &error);
+    words[0] = '\0';
+    for (const char *at = text; !over && strncmp(at, mark, skip) == 0;) {
+        size_t line = strcspn(at, "\n"), take = skip;
+        while (take < line && !over)
+            if (strchr(stops, at[take]) && strchr(" \n", at[take + 1]))
+                over = true;
+            else
+                take++;
+        over = over || used + take + 2 > size;
+        used += (size_t)snprintf(words + used, size - used, "%s%.*s", used ? " " : "",
+                                 (int)(take - skip), at + skip);
+        at += line + (at[line] == '\n');
+    }
+    free(text);
+}
+
 static int list_algorithms(void)
 {
-    char *names[MOST_NAMES];
+    char *names[MOST_NAMES], words[200];
     const char *root = cli_root();
     char *folder = root ? file_path("%s/lua", root) : NULL;
     size_t count = folder ? file_names(folder, ".lua", names, MOST_NAMES) : 0;
     for (size_t i = 0; i < count; i++) {
-        printf("%s\n", names[i]);
+        char *path = file_path("%s/%s.lua", folder, names[i]);
+        first_words(path, "-- ", ".:", words, sizeof words);
+        printf("%-22s %s\n", names[i], words);
+        free(path);
         free(names[i]);
     }
     free(folder);
     return count > 0 ? EXIT_FINE : EXIT_RUN_FAILED;
-}
-
-/* The first sentence of the comment at the top of a preset; false: it is a part of others. */
-static bool preset_words(const char *folder, const char *name, char *words, size_t size)
-{
-    char *text = NULL, *path = file_path("%s/%s.yaml", folder, name);
-    size_t length, used = 0;
-    struct error error;
-    words[0] = '\0';
-    if (path && !file_read(path, (size_t)1 << 20, &text, &length, &error))
-        for (const char *at = text; at[0] == '#' && used + 1 < size;) {
-            size_t line = strcspn(at, "\n");
-            const char *end = strstr(at, ". ");
-            size_t take = end && (size_t)(end - at) < line ? (size_t)(end - at) : line;
-            used += (size_t)snprintf(words + used, size - used, "%s%.*s", used ? " " : "",
-                                     (int)(take - 2), at + 2);
-            at += line + (at[line] == '\n');
-            if (take < line || at[-2] == '.')
-                break;
-        }
-    free(path);
-    free(text);
-    if (used > 0 && used < size && words[used - 1] == '.')
-        words[used - 1] = '\0';
-    return strncmp(words, "Part of presets", 15) != 0;
 }
 
 static int list_presets(void)
@@ -129,8 +133,11 @@ static int list_presets(void)
     char *folder = root ? file_path("%s/models/catalog", root) : NULL;
     size_t count = folder ? file_names(folder, ".yaml", names, MOST_NAMES) : 0;
     for (size_t i = 0; i < count; i++) {
-        if (preset_words(folder, names[i], words, sizeof words))
+        char *path = file_path("%s/%s.yaml", folder, names[i]);
+        first_words(path, "# ", ".", words, sizeof words);
+        if (strncmp(words, "Part of presets", 15) != 0)
             printf("%-18s %s\n", names[i], words);
+        free(path);
         free(names[i]);
     }
     free(folder);

@@ -124,8 +124,11 @@ static enum status script_for(const struct scenario *scenario, const struct mach
     if (!status && plan.collective != scenario->collective) {
         status = error_set(error, STATUS_INPUT, "%s does %s, but the scenario asks for %s", path,
                            collective_name(plan.collective), collective_name(scenario->collective));
-        status = error_hint(error, "--set collective=%s asks for that",
-                            collective_name(plan.collective));
+        status =
+            error_hint(error,
+                       "-A with an algorithm for %s (gdsim list algorithms), or --set "
+                       "collective=%s",
+                       collective_name(scenario->collective), collective_name(plan.collective));
         plan_free(&plan);
     }
     free(path);
