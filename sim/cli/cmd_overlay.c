@@ -26,7 +26,8 @@ enum { KEY_NO_DIAGNOSIS = 300 };
 static const char doc[] =
     "Lay measured runs (any output that gdsim import reads) beside what the scenario predicts, "
     "size by size, and name the change of a state or a value (two, where none alone does) that "
-    "would explain the difference best, and the options for another algorithm or protocol where "
+    "would explain the difference best, and the options for another algorithm, protocol or path "
+    "where "
     "that comes closer.\v"
     "Without --data: the scenario's own block `data`. Sizes and mechanisms of that block go with "
     "the files it names; any other file is compared with the scenario's own job.\n"

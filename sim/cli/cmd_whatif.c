@@ -307,7 +307,7 @@ static enum status each(struct study *study, bool people, struct grid *grid, str
     if (study->before.hangs)
         text_printf(notes, "as it is, %s\n", study->before.limit);
     qsort(study->tried, study->count, sizeof study->tried[0], by_gain);
-    if (study->remedies > 1)
+    if (study->remedies > 1 && (!people || faster(&study->all, &study->before)))
         add_row(grid, "all remedies together", "remedy", &study->before, &study->all);
     if (study->upgrades > 1 && (!people || buys_more_together(study)))
         add_row(grid, "all upgrades together", "upgrade", &study->before, &study->bought);

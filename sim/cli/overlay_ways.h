@@ -1,8 +1,9 @@
-/* overlay_ways.h: whether another algorithm or protocol would come closer to what was measured.
+/* overlay_ways.h: whether another algorithm, protocol or mechanism would come closer to what was
+ * measured.
  *
- * Tried are NCCL's algorithms for the collective that lua/ has, and the one that was predicted,
- * each by every protocol, by NCCL's choice and by routes alone: a prediction for each point, of
- * what the measurement may well have run. What comes out are options to be typed.
+ * Tried are NCCL's algorithms for the collective that lua/ has, and the one that was predicted over
+ * every mechanism, each by every protocol, by NCCL's choice and by routes alone: a prediction for
+ * each point, of what the measurement may well have run. What comes out are options to be typed.
  *
  * Short messages all take what a launch takes, which no algorithm explains; so only sizes count
  * that took half as long again as the shortest one of their data set, or more, if there are such.

@@ -241,8 +241,8 @@ static enum status write_stages(struct text *text, const struct explain_cell *ce
     if (status)
         return status;
     write_slots(text, cell, cell->routes->slot[span->slot]);
-    text_printf(text, "  one transfer is %.0f slices of %.15g B; for each slice:\n", slices,
-                span->bytes / slices);
+    text_printf(text, "  one transfer is %.0f slice%s of %.15g B; for each slice:\n", slices,
+                slices > 1 ? "s" : "", span->bytes / slices);
     for (size_t i = 0; i < timing.stage_count; i++) {
         const struct timed_stage *stage = &timing.stages[i];
         int64_t period = stage->blocking ? stage->handoff_ps + stage->service_ps
