@@ -118,7 +118,7 @@ static void find_beginning(const struct order *order, struct flight *flight)
     flight->here = (struct event){.rank = lane_of(order, row, unit)}; /* the run's beginning */
     for (uint32_t i = 0; i < row->wait_count; i++) {
         const struct row_wait *wait = &rows->waits[row->first_wait + i];
-        if (wait->kind != WAIT_TURN)
+        if (wait->kind != AFTER_TURN)
             continue;
         const struct freed *freed = rows->lanes[row->way->lane].freed;
         flight->unsure = !freed || freed[unit].row != wait->row + 1;
@@ -131,7 +131,13 @@ static void find_beginning(const struct order *order, struct flight *flight)
         flight->here.key = event_key(WAKE_STAGE, 0, row->order & ~(uint64_t)0xffff);
     for (uint32_t i = 0; i < row->wait_count; i++) {
         const struct row_wait *wait = &rows->waits[row->first_wait + i];
-        if (wait->kind != WAIT_START)
+        if (wait->kind == AFTER_WINDOW && row->issued >= row->window &&
+            row_lets_go(order, row)[unit] >= flight->here.time_ps) {
+            flight->here = (struct event){.time_ps = row_lets_go(order, row)[unit]};
+            flight->unsure = true; /* whose arrival it was */
+            wakes = false;
+        }
+        if (wait->kind != AFTER_END || wait->row == ROW_NONE)
             continue;
         const struct event end =
             end_of(order, &rows->rows[wait->row], unit_to(order, unit, wait->apart));
@@ -157,7 +163,7 @@ static bool comes_in_order(struct order *order, const struct flight *flight, uin
     const int64_t free_ps = flight->single->uses[number]->free_ps[unit];
     for (uint32_t i = 0; i < row->wait_count; i++) {
         const struct row_wait *wait = &rows->waits[row->first_wait + i];
-        if (wait->kind == WAIT_MEETS && wait->use == number && rows->watch[unit] == 0 &&
+        if (wait->kind == AFTER_USE && wait->use == number && rows->watch[unit] == 0 &&
             asks_ps <= free_ps - wait->last_ps) {
             order->why = ORDER_MEETS;
             return false;
@@ -254,18 +260,13 @@ static bool flight_ends(struct order *order, struct flight *flight)
     struct order_rows *rows = order->rows;
     struct row *row = &rows->rows[flight->row];
     const uint32_t unit = flight->single->unit, number = flight->row;
-    if (row->before != ROW_NONE && row->arrives && !row_has(&rows->rows[row->before], unit)) {
-        order->why = ORDER_MEETS;
-        return false;
-    }
     if (row->stage == 0 && order->walk->job->accounting == ACCOUNTING_PIPELINED &&
         !lane_goes_on(order, flight))
         return false;
     row->end_ps[unit] = flight->now_ps;
     flight->next_free = rows->free_flight;
     rows->free_flight = (uint32_t)(flight - rows->flights);
-    if (!row_ends(order, row, (struct strip){unit, unit + 1}))
-        return false;
+    row_ends(order, row, (struct strip){unit, unit + 1});
     set_add(row->done, unit);
     if (!rows_grow(order, &rows->checks, rows->check_count, &rows->check_capacity,
                    sizeof *rows->checks))
@@ -350,9 +351,9 @@ static void starve_end(struct order_rows *rows, uint32_t row, uint32_t unit)
 static bool must_wait(const struct order *order, const struct row *row, const struct single *single,
                       const struct row_wait *wait)
 {
-    if (wait->row == ROW_NONE || wait->kind == WAIT_STAGE)
+    if (wait->row == ROW_NONE || wait->kind == AFTER_STAGE)
         return false;
-    if (wait->kind != WAIT_MEETS)
+    if (wait->kind != AFTER_USE)
         return true;
     const struct timed_use *use = &row->way->timing[row->later]->uses[wait->use];
     const uint32_t unit = single->unit;

@@ -32,7 +32,7 @@ static bool wait_add(struct order *order, const struct row_wait *wait)
     return true;
 }
 
-static bool wait_for_row(struct order *order, uint32_t row, enum wait_kind kind, uint32_t apart)
+static bool wait_for_row(struct order *order, uint32_t row, enum row_after kind, uint32_t apart)
 {
     return row == ROW_NONE ||
            wait_add(order, &(struct row_wait){.row = row, .kind = (uint8_t)kind, .apart = apart});
@@ -54,7 +54,7 @@ static bool wait_for_data(struct order *order, const struct moving *moving)
             continue;
         const struct arrival *slice = &inbox->list[r].slices[needed - 1];
         const struct way *way = order->rows->rows[slice->row].way;
-        if (!wait_for_row(order, slice->row, WAIT_START, apart_back(order, way->apart)))
+        if (!wait_for_row(order, slice->row, AFTER_END, apart_back(order, way->apart)))
             return false;
         if (needed == receive->slices && walk->plan->lanes == 1) /* what comes later need not */
             order_inbox_drop(order, inbox, r);
@@ -70,11 +70,12 @@ static bool wait_to_begin(struct order *order, const struct moving *moving,
     const struct lane *lane = &order->walk->lanes[moving->lane];
     const uint32_t issued = mine->count;
     if (order->walk->job->accounting == ACCOUNTING_SERIAL)
-        return (issued == 0 || wait_for_row(order, mine->arrivals[issued - 1], WAIT_START, 0)) &&
+        return (issued == 0 || wait_for_row(order, mine->arrivals[issued - 1], AFTER_END, 0)) &&
                wait_for_data(order, moving);
-    return wait_for_row(order, mine->newest[0], WAIT_TURN, 0) &&
-           (issued < lane->window ||
-            wait_for_row(order, mine->arrivals[issued - lane->window], WAIT_START, 0)) &&
+    const uint32_t lets_go =
+        issued < lane->window ? ROW_NONE : mine->arrivals[issued - lane->window];
+    return wait_for_row(order, mine->newest[0], AFTER_TURN, 0) &&
+           wait_add(order, &(struct row_wait){.row = lets_go, .kind = AFTER_WINDOW}) &&
            wait_for_data(order, moving);
 }
 
@@ -100,7 +101,7 @@ static bool wait_for_use(struct order *order, const struct way *way, const struc
     if (last.lane == UINT32_MAX || order_same_user(&last, &user))
         return true;
     struct row_wait wait = {.row = last_row == row ? ROW_NONE : last_row,
-                            .kind = WAIT_MEETS,
+                            .kind = AFTER_USE,
                             .use = number,
                             .last_ps = last.last_ps,
                             .apart = unit_from(order, apart, last_apart)};
@@ -125,7 +126,8 @@ static bool row_write(struct order *order, const struct moving *moving, uint8_t 
         return false;
     struct row row = {.way = way,
                       .first_wait = (uint32_t)rows->wait_count,
-                      .before = ROW_NONE,
+                      .issued = mine->count,
+                      .window = order->walk->lanes[moving->lane].window,
                       .left = order->width,
                       .order = order->walk->lanes[moving->lane].order | (mine->count & 0xffff),
                       .stage = stage,
@@ -133,21 +135,18 @@ static bool row_write(struct order *order, const struct moving *moving, uint8_t 
                       .later = moving->slice > 0,
                       .arrives = (size_t)stage + 1 == way->stage_count};
     if (!(stage == 0 ? wait_to_begin(order, moving, mine)
-                     : wait_for_row(order, mine->newest[stage - 1], WAIT_START, 0)))
+                     : wait_for_row(order, mine->newest[stage - 1], AFTER_END, 0)))
         return false;
-    if (stage > 0 && !wait_for_row(order, mine->newest[stage], WAIT_STAGE, 0))
+    if (stage > 0 && !wait_for_row(order, mine->newest[stage], AFTER_STAGE, 0))
         return false;
-    if (row.arrives && mine->count > 0 && rows->rows[mine->arrivals[mine->count - 1]].way != way) {
-        row.before = mine->arrivals[mine->count - 1];
-        if (row.before != mine->newest[stage] && !wait_for_row(order, row.before, WAIT_STAGE, 0))
-            return false;
-    }
     const struct timing *timing = way->timing[row.later];
     const struct timed_stage *timed = &timing->stages[stage];
     for (uint16_t i = 0; stage < timing->stage_count && i < timed->use_count; i++)
         if (!wait_for_use(order, way, timing, (uint16_t)(timed->first_use + i), number))
             return false;
     row.wait_count = (uint32_t)(rows->wait_count - row.first_wait);
+    if (row.window > mine->window)
+        mine->window = row.window;
     rows->rows[rows->row_count++] = row;
     mine->newest[stage] = number;
     order->walk->ledger->events++;
@@ -205,7 +204,9 @@ bool order_rows_write(struct order *order, uint32_t count)
 enum status order_rows_way(struct order *order, uint32_t lane, uint32_t apart)
 {
     struct row_lane *mine = &order->rows->lanes[lane];
+    const struct way *before = mine->way;
     mine->way = way_find(order, lane, apart);
+    mine->mixed = mine->mixed || (before && before != mine->way);
     return mine->way || order->why ? STATUS_OK : order->walk->error->status;
 }
 
@@ -228,6 +229,32 @@ enum status order_rows_init(struct order *order)
     for (size_t i = 0; i < walk->lane_count; i++)
         memset(rows->lanes[i].newest, 0xff, sizeof rows->lanes[i].newest);
     return ways_init(order);
+}
+
+/* Where all slices of a lane take one way, the first that was let go arrives first. */
+static enum status settle_windows(struct order *order)
+{
+    struct order_rows *rows = order->rows;
+    for (size_t i = 0; i < order->walk->lane_count; i++) {
+        struct row_lane *lane = &rows->lanes[i];
+        if (lane->mixed && order->walk->job->accounting == ACCOUNTING_PIPELINED)
+            lane->last_ps = calloc((size_t)lane->window * order->width, sizeof *lane->last_ps);
+        if (lane->mixed && order->walk->job->accounting == ACCOUNTING_PIPELINED && !lane->last_ps)
+            return order_no_memory(order);
+    }
+    for (size_t r = 0; r < rows->row_count; r++)
+        for (uint32_t w = 0; w < rows->rows[r].wait_count; w++) {
+            const struct row *row = &rows->rows[r];
+            const struct row_lane *lane = &rows->lanes[row->way->lane];
+            struct row_wait *wait = &rows->waits[row->first_wait + w];
+            if (wait->kind != AFTER_WINDOW)
+                continue;
+            if (!lane->mixed)
+                wait->kind = AFTER_END;
+            else
+                wait->row = row->issued > 0 ? lane->arrivals[row->issued - 1] : ROW_NONE;
+        }
+    return STATUS_OK;
 }
 
 /* Which rows wait for each: those of row r are nexts[first_next of r .. first_next of r + 1 - 1].
@@ -257,7 +284,9 @@ static enum status list_nexts(struct order *order)
 
 enum status order_rows_run(struct order *order)
 {
-    enum status status = list_nexts(order);
+    enum status status = settle_windows(order);
+    if (!status)
+        status = list_nexts(order);
     if (!status)
         status = ways_settle(order);
     if (!status && !order->why)
@@ -280,6 +309,7 @@ void order_rows_free(struct order *order)
     for (size_t i = 0; rows->lanes && i < order->walk->lane_count; i++) {
         free(rows->lanes[i].arrivals);
         free(rows->lanes[i].freed);
+        free(rows->lanes[i].last_ps);
     }
     for (size_t i = 0; i < rows->spare_set_count; i++)
         free(rows->spare_sets[i]);

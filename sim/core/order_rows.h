@@ -41,18 +41,21 @@ struct way {
 };
 
 /* What an element waits for. */
-enum wait_kind {
-    WAIT_START, /* it begins when that one has ended */
-    WAIT_TURN,  /* it comes after it in its lane */
-    WAIT_STAGE, /* it comes after it at the resources of the stage, and may not overtake it */
-    WAIT_MEETS, /* it comes after it at a resource */
+enum row_after {
+    AFTER_END,   /* it begins when that one has ended */
+    AFTER_TURN,  /* it comes after it in its lane */
+    AFTER_STAGE, /* it comes after it at the resources of the stage */
+    AFTER_USE,   /* it comes after it at a resource */
+    /* Fewer slices than its window must be on their way: it begins when enough have arrived. Known
+     * after that one, the lane's last. Where slices arrive in order this is a AFTER_END. */
+    AFTER_WINDOW,
 };
 
 struct row_wait {
-    uint32_t row;   /* ROW_NONE: another use of its own row, at other units */
+    uint32_t row;   /* ROW_NONE: AFTER_USE, another use of its own row, at other units; or nobody */
     uint32_t apart; /* of the element that is so many units further on */
     uint8_t kind;
-    uint16_t use;    /* WAIT_MEETS: of the way's timing; its resource is the one, */
+    uint16_t use;    /* AFTER_USE: of the way's timing; its resource is the one, */
     int64_t last_ps; /* which that one keeps busy for so long */
 };
 
@@ -60,7 +63,8 @@ struct row {
     struct way *way;
     uint32_t first_wait, wait_count;
     uint32_t first_next; /* rows that wait for this one: see order_rows */
-    uint32_t before;     /* the lane's last slice arrives then, by another way; ROW_NONE */
+    uint32_t issued;     /* slices of its lane before it, */
+    uint32_t window;     /* of which fewer than so many are on their way */
     uint32_t left;       /* elements to be worked out */
     uint32_t readers;    /* rows that need end_ps and are not complete */
     uint64_t order;      /* of its events among those of one time: see walk.h */
@@ -88,6 +92,11 @@ struct order_rows {
         uint32_t count, capacity;
         uint32_t newest[ROUTE_MAX_LEGS]; /* row of each stage's last slice; ROW_NONE */
         struct freed *freed;             /* by unit; order_meet.c */
+        bool mixed;       /* slices take different ways, and may overtake each other */
+        uint32_t window;  /* the widest, */
+        int64_t *last_ps; /* and if they may, so many vectors: the latest arrivals so far. That of
+                             (issued % window) is the last of all, when so many have arrived; the
+                             one before it the last but one, and so on */
     } * lanes;
     size_t words; /* of a set of units */
     uint64_t **spare_sets;
@@ -189,8 +198,10 @@ bool row_advance(struct order *order, struct row *row, uint32_t count);
 bool row_work_out_one(struct order *order, struct row *row, uint32_t unit);
 /* The beginning of elements of a strip, so far as it is known from ends of others; into end_ps. */
 void row_start(const struct order *order, const struct row *row, struct strip strip);
-/* Elements have ended: when the lane is free, and the run's end. False: order->why. */
-bool row_ends(struct order *order, const struct row *row, struct strip strip);
+/* When few enough of the slices before it are on their way: a vector. */
+const int64_t *row_lets_go(const struct order *order, const struct row *row);
+/* Elements have ended: when the lane is free, and the run's end. */
+void row_ends(struct order *order, const struct row *row, struct strip strip);
 
 /* All rows are known. False: out of memory. */
 bool meet_init(struct order *order);

@@ -143,9 +143,9 @@ bool row_open(struct order *order, struct row *row)
     return row->done && (row->begun || row->way->single_count == 0);
 }
 
-static bool wait_reads(const struct row *row, const struct row_wait *wait)
+static bool wait_reads(const struct row_wait *wait)
 {
-    return wait->row != ROW_NONE && (wait->kind == WAIT_START || wait->row == row->before);
+    return wait->row != ROW_NONE && wait->kind == AFTER_END;
 }
 
 static void row_close(struct order *order, struct row *row)
@@ -171,7 +171,7 @@ bool row_advance(struct order *order, struct row *row, uint32_t count)
     rows->rows_left--;
     for (uint32_t i = 0; i < row->wait_count; i++) {
         const struct row_wait *wait = &rows->waits[row->first_wait + i];
-        if (!wait_reads(row, wait))
+        if (!wait_reads(wait))
             continue;
         rows->rows[wait->row].readers--;
         row_close(order, &rows->rows[wait->row]);
@@ -192,30 +192,54 @@ void row_start(const struct order *order, const struct row *row, struct strip st
     for (uint32_t i = 0; i < row->wait_count; i++) {
         const struct row_wait *wait = &rows->waits[row->first_wait + i];
         struct stretch s = {.from = from};
-        while (wait->kind == WAIT_START && stretch_next(order, wait->apart, strip, &s))
+        while (wait_reads(wait) && stretch_next(order, wait->apart, strip, &s))
             latest(row->end_ps + s.from, rows->rows[wait->row].end_ps + s.to, s.count);
+        if (wait->kind == AFTER_WINDOW && row->issued >= row->window)
+            latest(row->end_ps + from, row_lets_go(order, row) + from, strip.end - from);
     }
 }
 
-bool row_ends(struct order *order, const struct row *row, struct strip strip)
+const int64_t *row_lets_go(const struct order *order, const struct row *row)
+{
+    const struct row_lane *lane = &order->rows->lanes[row->way->lane];
+    return lane->last_ps + (row->issued - row->window) % lane->window * (size_t)order->width;
+}
+
+/* Keep the latest arrivals of a lane in order. */
+static void note_arrivals(const struct order *order, const struct row *row, struct strip strip)
+{
+    const struct row_lane *lane = &order->rows->lanes[row->way->lane];
+    const uint32_t window = lane->window, from = strip.from, count = strip.end - from;
+    const size_t width = order->width;
+    const int64_t *const before_ps = lane->last_ps + (row->issued + window - 1) % window * width;
+    memcpy(lane->last_ps + row->issued % window * width + from, row->end_ps + from,
+           count * sizeof(int64_t));
+    if (vector_none_less(row->end_ps + from, before_ps + from, count))
+        return;
+    for (uint32_t unit = from; unit < strip.end; unit++) /* some have overtaken others */
+        for (uint32_t i = 1, at = row->issued; i < window && at > 0; i++, at--) {
+            int64_t *later_ps = &lane->last_ps[at % window * width + unit];
+            int64_t *earlier_ps = &lane->last_ps[(at - 1) % window * width + unit];
+            if (*earlier_ps <= *later_ps)
+                break;
+            const int64_t arrives_ps = *later_ps;
+            *later_ps = *earlier_ps;
+            *earlier_ps = arrives_ps;
+        }
+}
+
+void row_ends(struct order *order, const struct row *row, struct strip strip)
 {
     const uint32_t from = strip.from, count = strip.end - from;
     if (!row->arrives)
-        return true;
-    if (row->before != ROW_NONE) {
-        const int64_t *before_ps = order->rows->rows[row->before].end_ps;
-        for (uint32_t i = from; i < strip.end; i++)
-            if (before_ps[i] > row->end_ps[i]) {
-                order->why = "slices of one lane overtake each other on different ways";
-                return false;
-            }
-    }
+        return;
+    if (order->rows->lanes[row->way->lane].last_ps)
+        note_arrivals(order, row, strip);
     if (order->walk->job->accounting == ACCOUNTING_SERIAL)
         memcpy(order->lanes[row->way->lane].free_ps + from, row->end_ps + from,
                count * sizeof(int64_t));
     struct ledger *ledger = order->walk->ledger;
     ledger->total_ps = vector_most(row->end_ps + from, ledger->total_ps, count);
-    return true;
 }
 
 /* What all uses of the stage that meet others have to look at. */
@@ -224,7 +248,7 @@ static void note_meets(struct order *order, const struct row *row, const struct 
     memset(order->meets, 0, stage->use_count * sizeof *order->meets);
     for (uint32_t i = 0; i < row->wait_count; i++) {
         const struct row_wait *wait = &order->rows->waits[row->first_wait + i];
-        if (wait->kind != WAIT_MEETS)
+        if (wait->kind != AFTER_USE)
             continue;
         order->meets[wait->use - stage->first_use] = true;
         order->meets_ps[wait->use - stage->first_use] = wait->last_ps;
@@ -256,7 +280,8 @@ static bool row_pass(struct order *order, struct row *row, const struct timing *
         if (!fits)
             return false;
     }
-    return row_ends(order, row, strip);
+    row_ends(order, row, strip);
+    return true;
 }
 
 static uint32_t set_count(const uint64_t *set, size_t words)
@@ -338,7 +363,7 @@ enum status rows_work_out(struct order *order)
     for (size_t r = 0; r < rows->row_count; r++) {
         const struct row *row = &rows->rows[r];
         for (uint32_t i = 0; i < row->wait_count; i++)
-            if (wait_reads(row, &rows->waits[row->first_wait + i]))
+            if (wait_reads(&rows->waits[row->first_wait + i]))
                 rows->rows[rows->waits[row->first_wait + i].row].readers++;
         if (row->first)
             set_add(rows->dirty, (uint32_t)r);

@@ -41,6 +41,14 @@ TWICE int64_t vector_most(const int64_t *a, int64_t least, size_t count)
     return least;
 }
 
+TWICE bool vector_none_less(const int64_t *restrict a, const int64_t *restrict than, size_t count)
+{
+    int64_t least = 0;
+    for (size_t i = 0; i < count; i++)
+        least = later(least, than[i] - a[i]);
+    return least == 0;
+}
+
 TWICE void vector_begin(const int64_t *restrict now_ps, int64_t *restrict head_ps,
                         int64_t *restrict finish_ps, int64_t *restrict next_ps, int64_t ahead_ps,
                         size_t count)

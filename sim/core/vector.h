@@ -6,6 +6,7 @@
 #ifndef GDSIM_CORE_VECTOR_H
 #define GDSIM_CORE_VECTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ void vector_later(int64_t *ret, const int64_t *a, const int64_t *b, size_t count
 void vector_add(int64_t *ret, const int64_t *a, int64_t b, size_t count);
 /* The largest, and `least` if all are smaller. */
 int64_t vector_most(const int64_t *a, int64_t least, size_t count);
+
+/* Whether none of `a` is less than its partner. */
+bool vector_none_less(const int64_t *a, const int64_t *than, size_t count);
 
 /* A stage begins: what it ends with so far, and when the next slice may follow, is `now`; the head
  * is so far ahead. */
