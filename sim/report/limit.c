@@ -37,16 +37,18 @@ static struct group group_of(const struct ledger *ledger, const struct node_type
                              size_t category)
 {
     struct group group = {0, category, category, 0};
-    for (size_t i = 0; i < ledger->resource_count && category < ledger->resource_count; i++) {
-        if (node->resources[i].sort != node->resources[category].sort ||
-            !equals(ledger, node, category, i))
+    if (category >= ledger->resource_count) {
+        group.critical_ps = ledger->traced ? ledger->critical[category] : 0;
+        return group;
+    }
+    const uint16_t sort = node->resources[category].sort;
+    for (size_t i = 0; i < ledger->resource_count; i++) {
+        if (node->resources[i].sort != sort || !equals(ledger, node, category, i))
             continue;
         group.first = group.count++ ? group.first : i;
         group.last = i;
         group.critical_ps += ledger->traced ? ledger->critical[i] : 0;
     }
-    if (group.count == 0 && ledger->traced)
-        group.critical_ps = ledger->critical[category];
     return group;
 }
 
@@ -54,22 +56,22 @@ static struct group group_of(const struct ledger *ledger, const struct node_type
 static const char *whose(const struct ledger *ledger, const struct machine *machine,
                          size_t category, char buf[LIMIT_NAME_MAX])
 {
-    const size_t kind = ledger_category_kind(ledger, category), used = strlen(buf);
-    if (kind)
+    const size_t kind = ledger_category_kind(ledger, category);
+    if (kind) {
+        const size_t used = strlen(buf);
         snprintf(buf + used, LIMIT_NAME_MAX - used, " of %s",
                  machine_of_kind(machine, kind)->label);
+    }
     return buf;
 }
 
-const char *limit_name(const struct ledger *ledger, const struct machine *machine, size_t category,
-                       char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps)
+static const char *name_group(const struct ledger *ledger, const struct machine *machine,
+                              size_t category, struct group group, char buf[LIMIT_NAME_MAX])
 {
     static const char *const many[DEVICE_KIND_COUNT] = {
         [DEVICE_GPU] = "GPUs", [DEVICE_CPU] = "sockets", [DEVICE_PCIE_SWITCH] = "PCIe switches",
         [DEVICE_NIC] = "NICs", [DEVICE_NVME] = "drives", [DEVICE_NVSWITCH] = "NVSwitches"};
     const struct node_type *node = &machine->node;
-    const struct group group = group_of(ledger, node, category);
-    *ret_critical_ps = group.critical_ps;
     if (group.count < 2) {
         const char *name = ledger_category_name(ledger, machine, category);
         machine_join(buf, LIMIT_NAME_MAX, &name, 1);
@@ -87,33 +89,52 @@ const char *limit_name(const struct ledger *ledger, const struct machine *machin
     return whose(ledger, machine, category, buf);
 }
 
-size_t limit_category(const struct ledger *ledger, const struct machine *machine)
+const char *limit_name(const struct ledger *ledger, const struct machine *machine, size_t category,
+                       char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps)
+{
+    const struct group group = group_of(ledger, &machine->node, category);
+    *ret_critical_ps = group.critical_ps;
+    return name_group(ledger, machine, category, group, buf);
+}
+
+/* What holds most of the critical path, and its group. */
+static size_t find_limit(const struct ledger *ledger, const struct machine *machine,
+                         struct group *ret_group)
 {
     const struct resource *resources = machine->node.resources;
     int64_t of_kind_ps[RESOURCE_THREAD + 1] = {0};
     size_t best = ledger_limit(ledger);
-    int64_t best_ps = group_of(ledger, &machine->node, best).critical_ps;
+    *ret_group = group_of(ledger, &machine->node, best);
     /* What holds half of the path holds most of it. */
-    if (!ledger->traced || 2 * best_ps >= ledger->total_ps)
+    if (!ledger->traced || 2 * ret_group->critical_ps >= ledger->total_ps)
         return best;
     for (size_t i = 0; i < ledger->resource_count; i++)
         of_kind_ps[resources[i].kind] += ledger->critical[i];
     for (size_t i = 0; i < ledger->resource_count; i++) {
-        if (ledger->critical[i] <= 0 || of_kind_ps[resources[i].kind] <= best_ps)
+        if (ledger->critical[i] <= 0 || of_kind_ps[resources[i].kind] <= ret_group->critical_ps)
             continue;
-        const int64_t critical_ps = group_of(ledger, &machine->node, i).critical_ps;
-        if (critical_ps > best_ps) {
+        const struct group group = group_of(ledger, &machine->node, i);
+        if (group.critical_ps > ret_group->critical_ps) {
             best = i;
-            best_ps = critical_ps;
+            *ret_group = group;
         }
     }
     return best;
 }
 
+size_t limit_category(const struct ledger *ledger, const struct machine *machine)
+{
+    struct group group;
+    return find_limit(ledger, machine, &group);
+}
+
 const char *limit_of(const struct ledger *ledger, const struct machine *machine,
                      char buf[LIMIT_NAME_MAX], int64_t *ret_critical_ps)
 {
-    return limit_name(ledger, machine, limit_category(ledger, machine), buf, ret_critical_ps);
+    struct group group;
+    const size_t category = find_limit(ledger, machine, &group);
+    *ret_critical_ps = group.critical_ps;
+    return name_group(ledger, machine, category, group, buf);
 }
 
 void limit_nics(const struct ledger *ledger, const struct machine *machine, size_t *ret_used,

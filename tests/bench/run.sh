@@ -134,7 +134,7 @@ odd odd-double_tree-acs "$acs" -A double_tree -S 8MB
 against size-ring-64 1.5 "$ring --set nodes=64 -S 16MiB" "$ring --set nodes=64 -S 16GiB" "list mechanisms"
 # The three hottest paths: the queue, the vectors, one element.
 guard guard-queue 275000000 $ring --set nodes=256 -S 64MiB -w queue
-guard guard-order 140000000 $ring --set nodes=1024 -S 256MiB -w order
+guard guard-order 115000000 $ring --set nodes=1024 -S 256MiB -w order
 guard guard-sweep 180000000 sweep $TABLE -a serial -m gdr -x nodes=8 -x 'rate=1 GB/s:200 GB/s:+0.05 GB/s' -S 1MB -o out/bench.sweep.csv --restart --quiet
 sed 's/,/ ,/g' $csv | column -s, -t
 exit $worse
