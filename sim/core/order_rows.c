@@ -308,7 +308,7 @@ void order_rows_free(struct order *order)
     }
     for (size_t i = 0; rows->lanes && i < order->walk->lane_count; i++) {
         free(rows->lanes[i].arrivals);
-        free(rows->lanes[i].freed);
+        meet_forget(&rows->lanes[i], order->width);
         free(rows->lanes[i].last_ps);
     }
     for (size_t i = 0; i < rows->spare_set_count; i++)

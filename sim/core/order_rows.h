@@ -10,7 +10,8 @@
  * come to one of its resources, who asks first depends on times: these elements go through a small
  * queue, by the time at which they ask. The next of the queue may be served when nobody can come
  * earlier: all that does not need the queue has then been worked out, as far ahead as it goes
- * (order_sweep.c, order_meet.c). In a ring that is nearly a whole round ahead of the odd node.
+ * (order_sweep.c, order_begin.c, order_meet.c). In a ring that is nearly a whole round ahead of the
+ * odd node.
  */
 #ifndef GDSIM_CORE_ORDER_ROWS_H
 #define GDSIM_CORE_ORDER_ROWS_H
@@ -91,8 +92,9 @@ struct order_rows {
         uint32_t *arrivals; /* row of each slice's last stage */
         uint32_t count, capacity;
         uint32_t newest[ROUTE_MAX_LEGS]; /* row of each stage's last slice; ROW_NONE */
-        struct freed *freed;             /* by unit; order_meet.c */
+        struct lane_at *at;              /* by unit; order_meet.c */
         bool mixed;       /* slices take different ways, and may overtake each other */
+        bool joined;      /* what goes through the queue somewhere does so by all ways */
         uint32_t window;  /* the widest, */
         int64_t *last_ps; /* and if they may, so many vectors: the latest arrivals so far. That of
                              (issued % window) is the last of all, when so many have arrived; the
@@ -113,7 +115,7 @@ struct order_rows {
     uint32_t flight_count, flight_capacity, free_flight;
     uint32_t *checks; /* rows of which elements that go through the queue may begin */
     size_t check_count, check_capacity;
-    struct starved {
+    struct starved { /* elements that wait for nobody of the queue directly */
         uint32_t row, unit;
         uint32_t block_row, block_unit; /* see order_meet.c; ROW_NONE: to be found */
     } * starved;
@@ -190,6 +192,12 @@ static inline bool row_has(const struct row *row, uint32_t unit)
 {
     return row->left == 0 || (row->done && set_has(row->done, unit));
 }
+/* The arrivals of the lane at this unit are kept by order_meet.c. */
+static inline bool row_keeps_own(const struct order *order, const struct row *row, uint32_t unit)
+{
+    const struct row_lane *lane = &order->rows->lanes[row->way->lane];
+    return lane->last_ps && lane->joined && set_has(row->way->meets_set, unit);
+}
 /* Vectors and sets of a row that is begun. False: out of memory. */
 bool row_open(struct order *order, struct row *row);
 /* Elements have been worked out: `count` have been added to row->done. */
@@ -212,6 +220,8 @@ int meet_catch_up(struct order *order);
 bool meet_begin(struct order *order, uint32_t row);
 /* Those that may begin since something has been worked out. */
 bool meet_check(struct order *order);
+/* What is known of a lane. */
+void meet_forget(struct row_lane *lane, uint32_t width);
 /* Serve the next of the queue. 1, 0: there is none, -1: error or why. */
 int meet_serve(struct order *order);
 

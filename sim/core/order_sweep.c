@@ -233,7 +233,7 @@ void row_ends(struct order *order, const struct row *row, struct strip strip)
     const uint32_t from = strip.from, count = strip.end - from;
     if (!row->arrives)
         return;
-    if (order->rows->lanes[row->way->lane].last_ps)
+    if (order->rows->lanes[row->way->lane].last_ps && !row_keeps_own(order, row, from))
         note_arrivals(order, row, strip);
     if (order->walk->job->accounting == ACCOUNTING_SERIAL)
         memcpy(order->lanes[row->way->lane].free_ps + from, row->end_ps + from,

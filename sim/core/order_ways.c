@@ -226,18 +226,46 @@ static bool ways_note(struct order *order)
     return true;
 }
 
-static bool way_note_meets(struct order *order, struct way *way)
+static void way_note_meets(struct order *order, struct way *way)
 {
     const struct order_rows *rows = order->rows;
     for (uint32_t i = 0; i < 2 * rows->watched_count; i++) {
         const uint32_t end = rows->watched[i / 2];
         const uint32_t unit = i % 2 ? unit_from(order, end, way->apart) : end;
-        if (set_has(way->meets_set, unit) || element_meets(order, way, unit, true) == 0)
-            continue;
-        set_add(way->meets_set, unit);
-        if (!set_has(way->apart_set, unit) && !single_add(order, way, unit, way->timing))
-            return false;
+        if (!set_has(way->meets_set, unit) && element_meets(order, way, unit, true))
+            set_add(way->meets_set, unit);
     }
+}
+
+#define FEW_WAYS 8 /* of one lane */
+
+/* Where some of a lane's slices go through the queue, let all do: then it is known in which order
+ * things happen to the lane. */
+static void lane_join(struct order *order, struct row_lane *lane)
+{
+    const struct order_rows *rows = order->rows;
+    struct way *ways[FEW_WAYS];
+    size_t count = 0;
+    for (size_t i = 0; i < rows->way_count && lane->way; i++)
+        if (rows->ways[i]->lane == lane->way->lane) {
+            if (count == FEW_WAYS)
+                return;
+            ways[count++] = rows->ways[i];
+        }
+    for (size_t i = 1; i < count; i++)
+        for (size_t w = 0; w < rows->words; w++)
+            ways[0]->meets_set[w] |= ways[i]->meets_set[w];
+    for (size_t i = 1; i < count; i++)
+        memcpy(ways[i]->meets_set, ways[0]->meets_set, rows->words * sizeof(uint64_t));
+    lane->joined = true;
+}
+
+static bool way_mark_singles(struct order *order, struct way *way)
+{
+    for (uint32_t unit = 0; unit < order->width; unit++)
+        if (set_has(way->meets_set, unit) && !set_has(way->apart_set, unit) &&
+            !single_add(order, way, unit, way->timing))
+            return false;
     for (size_t i = 0; i < way->single_count; i++)
         way->singles[i].meets = set_has(way->meets_set, way->singles[i].unit);
     return true;
@@ -303,7 +331,11 @@ enum status ways_settle(struct order *order)
     if (!ways_note(order))
         return STATUS_NOMEM;
     for (size_t w = 0; w < rows->way_count; w++)
-        if (!way_note_meets(order, rows->ways[w]) || !way_count(order, rows->ways[w]))
+        way_note_meets(order, rows->ways[w]);
+    for (size_t i = 0; i < order->walk->lane_count; i++)
+        lane_join(order, &rows->lanes[i]);
+    for (size_t w = 0; w < rows->way_count; w++)
+        if (!way_mark_singles(order, rows->ways[w]) || !way_count(order, rows->ways[w]))
             return order->why ? STATUS_OK : order->walk->error->status;
     return STATUS_OK;
 }

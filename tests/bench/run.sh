@@ -130,6 +130,8 @@ odd odd-doubling-acs "$acs" -A recursive_doubling -S 8MB
 odd odd-halving-acs "$acs" -A halving_doubling -S 8MB
 odd odd-nccl_tree-acs "$acs" -A nccl_tree -S 8MB
 odd odd-double_tree-acs "$acs" -A double_tree -S 8MB
+ODD=tests/bench/rails.yaml odd odd-hierarchical-8192 "$acs" -a pipelined -A hierarchical --set nodes=1024 -S 8MB
+ODD=tests/bench/rails.yaml odd odd-hierarchical-8192-1GiB "$acs" -a pipelined -A hierarchical --set nodes=1024 -S 1GiB
 # Whole runs: 16 GiB against 16 MiB.
 against size-ring-64 1.5 "$ring --set nodes=64 -S 16MiB" "$ring --set nodes=64 -S 16GiB" "list mechanisms"
 # The three hottest paths: the queue, the vectors, one element.
