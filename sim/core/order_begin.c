@@ -42,6 +42,10 @@ bool meet_note_arrival(struct order *order, const struct row *row, uint32_t unit
     if (!at)
         return false;
     const struct event end = end_of(order, row, unit);
+    if (end.time_ps < order->walk->queue.now_ps) { /* it might have let somebody go */
+        order->why = ORDER_MEETS;
+        return false;
+    }
     uint32_t i = at->arrived < window ? at->arrived : window - 1;
     if (at->arrived < window || comes_before(&at->latest[i], &end)) {
         for (; i > 0 && comes_before(&at->latest[i - 1], &end); i--)

@@ -62,7 +62,7 @@ struct lane_at *meet_lane(struct order *order, const struct row *row, uint32_t u
 bool meet_push(struct order *order, struct event event);
 /* Let an element that has begun go on, until it must stand in the queue. False: error or why. */
 bool flight_goes(struct order *order, uint32_t index);
-/* An element has ended, of a lane whose slices may overtake each other. False: out of memory. */
+/* An element has ended, of a lane whose slices may overtake each other. False: error or why. */
 bool meet_note_arrival(struct order *order, const struct row *row, uint32_t unit);
 /* Elements of this row may begin now. False: out of memory. */
 bool meet_look_at(struct order *order, uint32_t row);
