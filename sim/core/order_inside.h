@@ -51,13 +51,13 @@ struct order_inbox {
 struct order_lane {
     int64_t *free_ps; /* vector: the next slice may start */
     struct arrival freed;
-    bool wakes;               /* it is free some time after the stage was booked */
-    bool moved;               /* since the loop began */
-    struct arrival *window;   /* the arrivals of the last slices, in turn */
-    uint32_t window_size;     /* of them that are kept: the widest window so far */
-    uint32_t window_count;    /* slices so far, at most that many */
-    size_t slot;              /* of the last slice */
-    const struct timing *way; /* that `uses` are of, to that place */
+    bool wakes;                  /* it is free some time after the stage was booked */
+    bool moved;                  /* since the loop began */
+    struct arrival *window;      /* the arrivals of the last slices, in turn */
+    uint32_t window_size;        /* of them that are kept: the widest window so far */
+    uint32_t window_count;       /* slices so far, at most that many */
+    size_t slot;                 /* of the last slice */
+    const struct timing *way[2]; /* that `uses` are of, to that place: first slice, others */
     uint32_t to, apart;
     struct order_resource **uses;
 };
@@ -163,9 +163,9 @@ void order_tidy(struct order *order, uint32_t place);
  */
 enum status order_way(struct order *order, uint32_t lane, uint32_t apart);
 
-/* The order_resources that a timing uses, for a lane whose transfer has been loaded. False: out of
- * memory, or order->why. */
-bool order_uses(struct order *order, uint32_t lane, const struct timing *timing,
+/* The order_resources that a transfer's timings use, of its first slice and of the others, for a
+ * lane whose transfer has been loaded. False: out of memory, or order->why. */
+bool order_uses(struct order *order, uint32_t lane, const struct timing *const timing[2],
                 struct order_resource ***uses);
 
 /* The same for the elements of a strip; see order_stage.c. */

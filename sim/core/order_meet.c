@@ -232,7 +232,13 @@ bool flight_goes(struct order *order, uint32_t index)
         return false;
     if (!stage->blocking)
         flight->booked_ps = flight->here.time_ps;
-    flight->now_ps = flight->finish_ps + stage->pcie_latency_ps + stage->wire_latency_ps;
+    const int64_t end_ps = flight->finish_ps + stage->pcie_latency_ps + stage->wire_latency_ps;
+    if (end_ps ==
+        flight->now_ps) { /* in which order things happen at one time then, is not known */
+        order->why = "a stage takes no time";
+        return false;
+    }
+    flight->now_ps = end_ps;
     return flight_ends(order, flight);
 }
 

@@ -61,10 +61,11 @@ static struct order_resource *resource_own(struct order *order, uint32_t place, 
     return order->own[order->own_count++] = own;
 }
 
-bool order_uses(struct order *order, uint32_t index, const struct timing *timing,
+bool order_uses(struct order *order, uint32_t index, const struct timing *const timings[2],
                 struct order_resource ***ret_uses)
 {
     struct walk *walk = order->walk;
+    const struct timing *timing = timings[1];
     const struct transfer *arrives = lane_arrives(walk, &walk->lanes[index]);
     struct order_resource **uses = realloc(*ret_uses, (timing->use_count + 1) * sizeof *uses);
     if (!uses)
@@ -73,6 +74,8 @@ bool order_uses(struct order *order, uint32_t index, const struct timing *timing
     const uint32_t ends[2] = {arrives->from % walk->ranks, arrives->to};
     for (size_t i = 0; i < timing->use_count; i++) {
         const struct timed_use *use = &timing->uses[i];
+        if (use->busy_ps == 0) /* of the first slice only: its posting costs more */
+            use = &timings[0]->uses[i];
         const uint32_t place = ends[use->end == END_SRC ? 0 : 1];
         size_t at = use->row + place / walk->ports;
         uses[i] = &order->resources[at];
@@ -104,13 +107,15 @@ enum status order_way(struct order *order, uint32_t index, uint32_t apart)
     const struct lane *lane = &order->walk->lanes[index];
     struct order_lane *mine = &order->lanes[index];
     const struct transfer *arrives = lane_arrives(order->walk, lane);
-    const struct timing *timing = lane->timing; /* a first timing has the same uses */
-    if (mine->way == timing && mine->to == arrives->to && mine->apart == apart)
+    const struct timing *const timing[2] = {lane->first_timing, lane->timing};
+    if (mine->way[0] == timing[0] && mine->way[1] == timing[1] && mine->to == arrives->to &&
+        mine->apart == apart)
         return STATUS_OK;
-    mine->way = NULL;
+    mine->way[1] = NULL;
     if (!order_uses(order, index, timing, &mine->uses))
         return order->why ? STATUS_OK : STATUS_NOMEM;
-    mine->way = timing;
+    mine->way[0] = timing[0];
+    mine->way[1] = timing[1];
     mine->to = arrives->to;
     mine->apart = apart;
     return STATUS_OK;

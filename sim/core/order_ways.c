@@ -97,7 +97,7 @@ static bool single_add(struct order *order, struct way *way, uint32_t unit,
         way->stage_count = timing[1]->stage_count;
     struct single *single = &grown[at];
     if (timing[1] != way->timing[1])
-        return order_uses(order, way->lane, timing[1], &single->uses);
+        return order_uses(order, way->lane, timing, &single->uses);
     const size_t uses_size = (timing[1]->use_count + 1) * sizeof *single->uses;
     single->uses = malloc(uses_size); /* the lane may have gone on by now */
     if (!single->uses)
@@ -162,7 +162,7 @@ struct way *way_find(struct order *order, uint32_t index, uint32_t apart)
                         .meets_set = calloc(rows->words, sizeof(uint64_t))};
     if (!way->apart_set || !way->meets_set)
         return order_no_memory(order), NULL;
-    if (!order_uses(order, index, way->timing[1], &way->uses) || !own_ways(order, way))
+    if (!order_uses(order, index, way->timing, &way->uses) || !own_ways(order, way))
         return NULL;
     return way;
 }
@@ -183,12 +183,15 @@ static int element_meets(struct order *order, const struct way *way, uint32_t un
 {
     const struct order_rows *rows = order->rows;
     const struct single *single = set_has(way->apart_set, unit) ? way_single(way, unit) : NULL;
-    const struct timing *timing = single ? single->timing[1] : way->timing[1];
+    const struct timing *const *timings = single ? single->timing : way->timing;
+    const struct timing *timing = timings[1];
     struct order_resource *const *uses = single ? single->uses : way->uses;
     for (size_t i = 0; i < timing->use_count; i++) {
         const struct timed_use *use = &timing->uses[i];
         const uint32_t at = use->end == END_SRC ? unit : unit_to(order, unit, way->apart);
-        if (!rows->watch[at] || (!use->queues && use->busy_ps == 0))
+        const struct timed_use *first = &timings[0]->uses[i];
+        if (!rows->watch[at] ||
+            (!use->queues && use->busy_ps == 0 && !first->queues && first->busy_ps == 0))
             continue;
         if (look) {
             if (way_meeting(order, uses[i], at))
@@ -260,8 +263,17 @@ static void lane_join(struct order *order, struct row_lane *lane)
     lane->joined = true;
 }
 
+#define MANY_MEET 64 /* elements of a row */
+
 static bool way_mark_singles(struct order *order, struct way *way)
 {
+    uint32_t meet = 0;
+    for (size_t w = 0; w < order->rows->words; w++)
+        meet += (uint32_t)__builtin_popcountll(way->meets_set[w]);
+    if (meet > MANY_MEET) { /* the queue of all is as fast then */
+        order->why = "lanes meet at many nodes that differ";
+        return false;
+    }
     for (uint32_t unit = 0; unit < order->width; unit++)
         if (set_has(way->meets_set, unit) && !set_has(way->apart_set, unit) &&
             !single_add(order, way, unit, way->timing))

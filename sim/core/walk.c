@@ -206,7 +206,7 @@ static enum status find_way(struct walk *walk, struct lane *lane, bool packed)
     const struct plan_op *op = lane->transfer.op;
     double bytes = walk->job->size_B * lane->transfer.count / walk->plan->chunks;
     size_t slot = routes_slot(walk->job->routes, &lane->transfer, bytes);
-    if (walk->fold.kind) /* what stands for all is a usual node; see order_odd.c */
+    if (walk->fold.kind) /* what stands for all is a usual node; see order_rows.h */
         slot %= walk->job->routes->per_kinds;
     const struct protocol_cut *cut = &walk->cut[0];
     if (walk->cut[0].grain_B < walk->cut[1].grain_B) {

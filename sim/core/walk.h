@@ -154,7 +154,7 @@ struct walk {
     struct used *used;
     struct trace_cause *used_causes;
     size_t used_count, first_uplink;
-    int64_t **odd_ps; /* of used, by unit of the fold: busy beyond that; order_odd.c. NULL: all are
+    int64_t **odd_ps; /* of used, by unit of the fold: busy beyond that; order_rows.h. NULL: all are
                          alike */
     uint64_t *uplink_chunks; /* that each uplink carried */
     uint64_t *slot_chunks;

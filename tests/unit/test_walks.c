@@ -393,6 +393,45 @@ static void seeds_that_failed(void **state)
     }
 }
 
+/* A cost that only the first slice of a transfer has, where posting is free: its thread is busy
+ * then only. */
+static void costs_of_first_slices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const bool odd = i & 1, meets = i & 2;
+        struct machine machine;
+        struct routes routes;
+        struct error error;
+        struct plan plan;
+        struct ledger plain, other;
+        const struct core_spec spec = {
+            .nodes = 8, .gpus = 1, .pcie_Bps = 20e9, .nic_Bps = 10e9, .slice_B = 3e4};
+        core_script("collective = 'allreduce' function plan(p) local n, r = p.ranks, p.rank "
+                    "p:split(n) p:loop(n - 1, function(k) p:send{to = (r + 1) % n, chunk = (r - k) "
+                    "% n, reduce = true, cost = '1 us'} end) p:loop(n - 1, function(k) p:send{to = "
+                    "(r + 1) % n, chunk = (r + 1 - k) % n} end) end",
+                    8, 1, &plan);
+        core_machine(&spec, &machine);
+        const struct sample sample = {.spec = spec, .odd = odd ? 7 : 0, .meets = odd && meets};
+        add_odd(&sample, &machine);
+        assert_ok(routes_init(&routes, &machine, mechanism_find("gdr"), &error), &error);
+        struct engine_job job = {.plan = &plan,
+                                 .routes = &routes,
+                                 .size_B = 8e5,
+                                 .accounting = i & 4 ? ACCOUNTING_SERIAL : ACCOUNTING_PIPELINED};
+        assert_ok(engine_run(&job, &other, &error), &error);
+        job.walk = WALK_QUEUE;
+        assert_ok(engine_run(&job, &plain, &error), &error);
+        assert_int_equal(other.total_ps, plain.total_ps);
+        ledger_free(&other);
+        ledger_free(&plain);
+        routes_free(&routes);
+        plan_free(&plan);
+        machine_free(&machine);
+    }
+}
+
 /* A twin that is missing is told, not passed over: here the fold is a lie. */
 static void no_twin_is_an_error(void **state)
 {
@@ -578,12 +617,19 @@ static void known_values_multiply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_folds),           cmocka_unit_test(shortcuts_are_exact),
-        cmocka_unit_test(turns_repeat),         cmocka_unit_test(no_twin_is_an_error),
-        cmocka_unit_test(large_machines),       cmocka_unit_test(known_values_multiply),
-        cmocka_unit_test(who_exchanges),        cmocka_unit_test(odd_nodes_are_exact),
-        cmocka_unit_test(one_of_many_is_exact), cmocka_unit_test(ahead_of_a_slow_node),
-        cmocka_unit_test(meetings_at_one_node), cmocka_unit_test(seeds_that_failed),
+        cmocka_unit_test(what_folds),
+        cmocka_unit_test(shortcuts_are_exact),
+        cmocka_unit_test(turns_repeat),
+        cmocka_unit_test(no_twin_is_an_error),
+        cmocka_unit_test(large_machines),
+        cmocka_unit_test(known_values_multiply),
+        cmocka_unit_test(who_exchanges),
+        cmocka_unit_test(odd_nodes_are_exact),
+        cmocka_unit_test(one_of_many_is_exact),
+        cmocka_unit_test(ahead_of_a_slow_node),
+        cmocka_unit_test(meetings_at_one_node),
+        cmocka_unit_test(seeds_that_failed),
+        cmocka_unit_test(costs_of_first_slices),
     };
     return cmocka_run_group_tests_name("walks", tests, NULL, NULL);
 }
