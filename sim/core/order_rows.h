@@ -63,7 +63,7 @@ struct row_wait {
 struct row {
     struct way *way;
     uint32_t first_wait, wait_count;
-    uint32_t first_next; /* rows that wait for this one: see order_rows */
+    uint32_t first_next; /* rows that wait for this one: see nexts */
     uint32_t issued;     /* slices of its lane before it, */
     uint32_t window;     /* of which fewer than so many are on their way */
     uint32_t left;       /* elements to be worked out */
@@ -100,7 +100,8 @@ struct order_rows {
                              (issued % window) is the last of all, when so many have arrived; the
                              one before it the last but one, and so on */
     } * lanes;
-    size_t words; /* of a set of units */
+    size_t vectors; /* that rows have now */
+    size_t words;   /* of a set of units */
     uint64_t **spare_sets;
     size_t spare_set_count, spare_set_capacity;
     uint64_t *ready; /* two sets */
@@ -117,7 +118,7 @@ struct order_rows {
     size_t check_count, check_capacity;
     struct starved { /* elements that wait for nobody of the queue directly */
         uint32_t row, unit;
-        uint32_t block_row, block_unit; /* see order_meet.c; ROW_NONE: to be found */
+        uint32_t block_row, block_unit; /* see order_begin.c; ROW_NONE: to be found */
     } * starved;
     size_t starved_count, starved_capacity;
     uint64_t *blocks; /* set of rows: those block_rows */
@@ -185,7 +186,6 @@ struct meeting {
 /* ---- working it out: order_sweep.c, order_meet.c --------------------------------------------- */
 
 enum status rows_work_out(struct order *order);
-void rows_free(struct order *order);
 
 /* Whether an element has been worked out. */
 static inline bool row_has(const struct row *row, uint32_t unit)
@@ -198,7 +198,7 @@ static inline bool row_keeps_own(const struct order *order, const struct row *ro
     const struct row_lane *lane = &order->rows->lanes[row->way->lane];
     return lane->last_ps && lane->joined && set_has(row->way->meets_set, unit);
 }
-/* Vectors and sets of a row that is begun. False: out of memory. */
+/* Vectors and sets of a row that is begun. False: out of memory, or order->why. */
 bool row_open(struct order *order, struct row *row);
 /* Elements have been worked out: `count` have been added to row->done. */
 bool row_advance(struct order *order, struct row *row, uint32_t count);

@@ -130,8 +130,15 @@ static bool set_stretch(const struct order *order, const uint64_t *set, uint32_t
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+#define MOST_KEPT_B ((size_t)1 << 31)
+
 bool row_open(struct order *order, struct row *row)
 {
+    struct order_rows *rows = order->rows;
+    if (!row->end_ps && ++rows->vectors > MOST_KEPT_B / (order->width * sizeof(int64_t))) {
+        order->why = "nodes differ, and gone through together they would take 2 GiB of memory";
+        return false;
+    }
     if (!row->end_ps)
         row->end_ps = order_vector_take(order);
     if (!row->end_ps)
@@ -153,6 +160,7 @@ static void row_close(struct order *order, struct row *row)
     if (row->left == 0 && row->readers == 0 && row->end_ps) {
         order_vector_give(order, row->end_ps);
         row->end_ps = NULL;
+        order->rows->vectors--;
     }
 }
 
